@@ -5,6 +5,7 @@
 #include "engine/cli/commands.h"
 #include "engine/data/coco.h"
 #include "engine/detection/average_precision.h"
+#include "engine/train/detection_report.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
 
@@ -14,26 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct NamedFigure {
-  const char* name;
-  std::optional<double> CocoFigures::*value;
-  const char* meaning;
-};
-
-constexpr NamedFigure kFigures[] = {
-    {"AP", &CocoFigures::ap, "mean over overlaps of 0.50 to 0.95"},
-    {"AP50", &CocoFigures::ap_at_50, "at an overlap of 0.50"},
-    {"AP75", &CocoFigures::ap_at_75, "at an overlap of 0.75"},
-    {"APs", &CocoFigures::ap_small, "objects of less than 32 x 32 pixels"},
-    {"APm", &CocoFigures::ap_medium, "up to 96 x 96"},
-    {"APl", &CocoFigures::ap_large, "larger ones"},
-    {"AR1", &CocoFigures::recall_1, "recall with the best box of each image and class"},
-    {"AR10", &CocoFigures::recall_10, "with the best 10"},
-    {"AR100", &CocoFigures::recall_100, "with the best 100"},
-    {"ARs", &CocoFigures::recall_small, "likewise, of small objects"},
-    {"ARm", &CocoFigures::recall_medium, "of medium ones"},
-    {"ARl", &CocoFigures::recall_large, "of large ones"}};
-
 // COCO's own sign for nothing to measure.
 double or_minus_one(const std::optional<double>& value) {
   return value.value_or(-1);
@@ -41,7 +22,7 @@ double or_minus_one(const std::optional<double>& value) {
 
 void print_json(const CocoSet& set, const CocoFigures& coco, const PlainFigures& plain) {
   ordered_json json;
-  for (const NamedFigure& figure : kFigures) {
+  for (const NamedCocoFigure& figure : kCocoFigures) {
     json[figure.name] = or_minus_one(coco.*figure.value);
   }
   json["ap_by_class"] = ordered_json::object();
@@ -72,19 +53,7 @@ void print_tables(const CocoSet& set,
              set.objects.size(),
              set.categories.size(),
              found);
-  for (const NamedFigure& figure : kFigures) {
-    fmt::print("{:<6}  {:>7}  {}\n", figure.name, share(coco.*figure.value), figure.meaning);
-  }
-  fmt::print("\nAt an overlap of 0.50, three ways to take a mean of precision:\n");
-  fmt::print("  {:>7}  COCO: at 101 recalls, of at most 100 boxes an image and class\n",
-             share(coco.ap_at_50));
-  fmt::print("  {:>7}  VOC up to 2009: at 11 recalls; a box counts its last pixel, too\n",
-             share(plain.voc_11_points));
-  fmt::print("  {:>7}  VOC from 2010: at all recalls\n", share(plain.voc_all_points));
-  fmt::print("  {:>7}  Darknet: at all recalls, of plain areas\n", share(plain.darknet));
-  fmt::print(
-      "COCO gives an object to the best box that is left, VOC and Darknet to the first box that "
-      "overlaps most with it.\n\n");
+  fmt::print("{}\n", average_precision_table(coco, plain, share));
   fmt::print("     AP  AP50 (Darknet)  class\n");
   for (std::size_t i = 0; i < set.categories.size(); ++i) {
     fmt::print("{:>7}  {:>14}  {}\n",

@@ -23,7 +23,10 @@ void add_eval(CLI::App& program, EvalCommand& command) {
   add_allow_unlabelled(app, command.allow_unlabelled);
   add_weights(app, command.weights);
   add_count(app, "--batch", command.batch, "images at a time (default: 32)");
-  add_json(app, command.json, "print JSON: accuracy, loss, pictures, top5, classes, confusion");
+  add_json(app,
+           command.json,
+           "print JSON: accuracy, loss, pictures, top5, classes, confusion; of a detector map50, "
+           "loss, pictures, coco, voc_11_points, voc_all_points, classes, confusion, curves");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
   add_stall_timeout(app, command.stall_timeout_s);

@@ -1,23 +1,20 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/drawn_pictures.h"
+#include "engine/cli/found_objects.h"
 #include "engine/cli/messages.h"
-#include "engine/data/box_placement.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
-#include "engine/detection/detections.h"
 #include "engine/drawing/text.h"
-#include "engine/files/atomic_file.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
@@ -42,69 +39,6 @@ std::vector<std::size_t> top_classes(std::span<const float> output, Index count)
   order.resize(std::min(order.size(), static_cast<std::size_t>(count)));
   return order;
 }
-
-// An object on a picture, with the name of its class.
-struct FoundObject : Detection {
-  FoundObject(std::string class_name, const Detection& found)
-      : Detection(found), name(std::move(class_name)) {}
-  std::string name;
-};
-
-UnitBox box_on_picture(const UnitBox& box,
-                       const Augmentation& augmentation,
-                       const partitioner::MapShape& picture,
-                       const RenderingRules& rules) {
-  const auto place = [&](double x, double y) {
-    return place_on_picture({x, y}, augmentation, picture, rules);
-  };
-  const PicturePlace from = place(box.x - box.width / 2, box.y - box.height / 2);
-  const PicturePlace to = place(box.x + box.width / 2, box.y + box.height / 2);
-  return {(from.x + to.x) / 2, (from.y + to.y) / 2, to.x - from.x, to.y - from.y};
-}
-
-// Files for pictures to look at: each has a name of its own, whatever folder its picture came from.
-class DrawnPictures {
- public:
-  explicit DrawnPictures(std::filesystem::path folder) : folder_(std::move(folder)) {
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    const bool there = !error && std::filesystem::is_directory(folder_, error);
-    if (!there || error) {
-      throw InputError(fmt::format("--out {}: cannot create this folder: choose a writable one",
-                                   folder_.string()));
-    }
-    if (!std::filesystem::is_empty(folder_, error) || error) {
-      throw InputError(
-          fmt::format("--out {}: this folder is not empty: give a new one, so that no "
-                      "picture is overwritten",
-                      folder_.string()));
-    }
-  }
-
-  // Returns whether all of the caption could be drawn.
-  bool add(const std::string& name, const Picture& picture, const std::string& caption) {
-    const auto [png, unknown] = captioned_picture(picture, caption);
-    add(name, png);
-    return unknown == 0;
-  }
-
-  void add(const std::string& name, const std::vector<std::byte>& png) {
-    write_atomically(folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png"),
-                     {reinterpret_cast<const char*>(png.data()), png.size()});
-  }
-
- private:
-  std::string free_name(const std::string& stem) {
-    std::string name = stem;
-    for (int number = 2; !taken_.insert(name).second; ++number) {
-      name = fmt::format("{}-{}", stem, number);
-    }
-    return name;
-  }
-
-  std::filesystem::path folder_;
-  std::set<std::string> taken_;
-};
 
 // The problems of all ranks, by position in the batch; one where several ranks have one. All ranks
 // call this together.
@@ -373,75 +307,18 @@ class PredictRun {
                     const BatchSource* source,
                     Index item,
                     const std::vector<std::span<const float>>& outputs) {
-    std::vector<FoundObject> objects;
-    for (const Detection& found :
-         detections(heads_, outputs, {.least_score = command_.least_score})) {
-      objects.push_back({class_name(names_, static_cast<std::size_t>(found.label)), found});
-    }
+    std::vector<FoundObject> objects = found_objects(heads_, outputs, command_.least_score, names_);
     const RenderingRules rules = rendering_rules(model);
     if (drawn_ ||
         rules.augmentation.letter_box) {  // else fractions of the input are those of the picture
       const Picture read = source->dataset().read(item, kDrawnDetail);
-      for (FoundObject& object : objects) {
-        object.box =
-            box_on_picture(object.box, whole_picture(rules, read.shape), read.shape, rules);
-      }
+      place_on_picture(objects, read.shape, rules);
       if (drawn_) {
-        drawn_->add(picture, boxed_picture(read, labelled(objects)));
+        drawn_->add(picture, boxed_picture(read, labelled_boxes(objects)));
       }
     }
-    print_objects(picture, objects);
-  }
-
-  static std::vector<LabelledBox> labelled(const std::vector<FoundObject>& objects) {
-    // Easy to tell apart, also for people who do not see red or green (Okabe and Ito 2008).
-    static constexpr std::array<Colour, 7> kColours{{{230, 159, 0},
-                                                     {86, 180, 233},
-                                                     {0, 158, 115},
-                                                     {240, 228, 66},
-                                                     {0, 114, 178},
-                                                     {213, 94, 0},
-                                                     {204, 121, 167}}};
-    std::vector<LabelledBox> boxes;
-    for (auto found = objects.rbegin(); found != objects.rend(); ++found) {  // the best on top
-      const FoundObject& object = *found;
-      const UnitBox& box = object.box;
-      boxes.push_back({box.x - box.width / 2,
-                       box.y - box.height / 2,
-                       box.x + box.width / 2,
-                       box.y + box.height / 2,
-                       fmt::format("{} {:.0f} %", object.name, 100 * object.score),
-                       kColours[static_cast<std::size_t>(object.label) % kColours.size()]});
-    }
-    return boxes;
-  }
-
-  // As Darknet's label texts have it: class, centre, width and height in fractions of the picture.
-  void print_objects(const std::string& picture, const std::vector<FoundObject>& objects) const {
-    if (command_.json) {
-      nlohmann::ordered_json json{{"picture", picture},
-                                  {"objects", nlohmann::ordered_json::array()}};
-      for (const FoundObject& object : objects) {
-        json["objects"].push_back(
-            {{"class", object.label},
-             {"name", object.name},
-             {"score", object.score},
-             {"box", {object.box.x, object.box.y, object.box.width, object.box.height}}});
-      }
-      fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-      return;
-    }
-    fmt::print("{}\n", printable(picture));
-    for (const FoundObject& object : objects) {
-      fmt::print("  {:6.2f} %  {}  {} {:.4f} {:.4f} {:.4f} {:.4f}\n",
-                 100 * object.score,
-                 printable(object.name),
-                 object.label,
-                 object.box.x,
-                 object.box.y,
-                 object.box.width,
-                 object.box.height);
-    }
+    fmt::print("{}",
+               command_.json ? objects_json(picture, objects) : objects_text(picture, objects));
   }
 
   void print(const std::string& picture,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "engine/drawing/label.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
@@ -15,10 +16,11 @@ namespace {
 constexpr Index kFieldSide = 240;
 constexpr Index kFieldsInRow = 5;
 constexpr Index kGap = 4;
+constexpr Index kNameHeight = 16;
 
 struct NamedColour {
   const char* name;
-  std::array<std::uint8_t, 3> rgb;
+  Colour colour;
 };
 
 constexpr std::array<NamedColour, 10> kBoxColours{{{"red", {230, 30, 40}},
@@ -36,48 +38,38 @@ const NamedColour& colour_of(int label) {
   return kBoxColours[static_cast<std::size_t>(label) % kBoxColours.size()];
 }
 
-// Where a picture lies on its field: as large as it can be.
-struct Field {
-  Index row = 0;  // of the field's first pixel on the sheet
-  Index col = 0;
-  Index rows = 0;  // of the picture as it is shown
-  Index cols = 0;
-};
-
-void draw_scaled(const Picture& picture, const Field& field, RgbPicture& sheet) {
-  for (Index row = 0; row < field.rows; ++row) {
-    for (Index col = 0; col < field.cols; ++col) {
-      std::uint8_t* pixel = sheet.pixel(field.row + row, field.col + col);
+// As large as a field allows.
+RgbPicture scaled(const Picture& picture) {
+  const Index longest = std::max(picture.shape.rows, picture.shape.cols);
+  RgbPicture field(std::max<Index>(1, picture.shape.rows * kFieldSide / longest),
+                   std::max<Index>(1, picture.shape.cols * kFieldSide / longest),
+                   kBlack);
+  for (Index row = 0; row < field.rows(); ++row) {
+    for (Index col = 0; col < field.cols(); ++col) {
+      std::uint8_t* pixel = field.pixel(row, col);
       for (Index channel = 0; channel < 3; ++channel) {
         const float value = picture.value(std::min(channel, picture.shape.channels - 1),
-                                          row * picture.held_rows / field.rows,
-                                          col * picture.held_cols / field.cols);
+                                          row * picture.held_rows / field.rows(),
+                                          col * picture.held_cols / field.cols());
         pixel[channel] = static_cast<std::uint8_t>(std::lround(value * 255));
       }
     }
   }
+  return field;
 }
 
-// Two pixels wide, on the picture.
-void draw_box(const Box& box, const Field& field, RgbPicture& sheet) {
+// With the name of its class.
+void draw_box(const Box& box, const std::string& name, RgbPicture& field) {
   const auto at = [](float fraction, Index size) {
     const auto place = static_cast<Index>(std::floor(fraction * static_cast<float>(size)));
     return std::clamp<Index>(place, 0, size - 1);
   };
-  const Range rows{at(box.centre_y - box.height / 2, field.rows),
-                   at(box.centre_y + box.height / 2, field.rows)};
-  const Range cols{at(box.centre_x - box.width / 2, field.cols),
-                   at(box.centre_x + box.width / 2, field.cols)};
-  for (Index row = rows.begin; row <= rows.end; ++row) {
-    for (Index col = cols.begin; col <= cols.end; ++col) {
-      const bool on_edge =
-          row < rows.begin + 2 || row > rows.end - 2 || col < cols.begin + 2 || col > cols.end - 2;
-      if (on_edge) {
-        const auto& rgb = colour_of(box.label).rgb;
-        std::copy(rgb.begin(), rgb.end(), sheet.pixel(field.row + row, field.col + col));
-      }
-    }
-  }
+  const Rectangle place{{at(box.centre_y - box.height / 2, field.rows()),
+                         at(box.centre_y + box.height / 2, field.rows()) + 1},
+                        {at(box.centre_x - box.width / 2, field.cols()),
+                         at(box.centre_x + box.width / 2, field.cols()) + 1}};
+  draw_labelled_box(
+      field, place, name, {.paper = colour_of(box.label).colour, .text_height = kNameHeight});
 }
 
 std::string described(const Box& box, const std::string& name) {
@@ -113,16 +105,14 @@ SampleSheet sample_sheet(const Dataset& dataset, Index most) {
       sheet.list += fmt::format("    {}\n", error.what());
       continue;
     }
-    const Index longest = std::max(picture.shape.rows, picture.shape.cols);
-    const Field field{i / kFieldsInRow * (kFieldSide + kGap),
-                      i % kFieldsInRow * (kFieldSide + kGap),
-                      std::max<Index>(1, picture.shape.rows * kFieldSide / longest),
-                      std::max<Index>(1, picture.shape.cols * kFieldSide / longest)};
-    draw_scaled(picture, field, sheet.picture);
+    RgbPicture field = scaled(picture);
     for (const Box& box : dataset.boxes(item)) {
-      draw_box(box, field, sheet.picture);
-      sheet.list += described(box, dataset.class_names()[static_cast<std::size_t>(box.label)]);
+      const std::string& name = dataset.class_names()[static_cast<std::size_t>(box.label)];
+      draw_box(box, name, field);
+      sheet.list += described(box, name);
     }
+    sheet.picture.paste(
+        field, i / kFieldsInRow * (kFieldSide + kGap), i % kFieldsInRow * (kFieldSide + kGap));
   }
   return sheet;
 }

@@ -1,4 +1,5 @@
-// A sheet of some pictures of a data set with the boxes of their objects, for people to look at.
+// A sheet of some pictures of a data set with the boxes of their objects and the names of these,
+// for people to look at.
 
 #pragma once
 

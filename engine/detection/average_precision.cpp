@@ -1,49 +1,12 @@
 #include "engine/detection/average_precision.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "engine/detection/precision_curve.h"
 
 namespace tessera::engine {
 
 namespace {
-
-// One point for each box, from the highest score on.
-struct PrecisionCurve {
-  std::vector<double> recalls;
-  std::vector<double> precisions;
-};
-
-enum class Counted { Right, Wrong, Not };
-
-// `judge(box)` says what a box counts as. The order of boxes with one score is that in which they
-// are given.
-template <class Judge>
-PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
-  std::vector<const JudgedBox*> order;
-  for (const JudgedBox& box : judged.boxes) {
-    order.push_back(&box);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const JudgedBox* a, const JudgedBox* b) {
-    return a->score > b->score;
-  });
-  PrecisionCurve curve;
-  double right = 0;
-  double wrong = 0;
-  for (const JudgedBox* box : order) {
-    const Counted counted = judge(*box);
-    if (counted == Counted::Not) {
-      continue;
-    }
-    (counted == Counted::Right ? right : wrong) += 1;
-    curve.recalls.push_back(right / static_cast<double>(true_boxes));
-    curve.precisions.push_back(right / (right + wrong + std::numeric_limits<double>::epsilon()));
-  }
-  // At least what a higher recall has.
-  for (std::size_t i = curve.precisions.size(); i-- > 1;) {
-    curve.precisions[i - 1] = std::max(curve.precisions[i - 1], curve.precisions[i]);
-  }
-  return curve;
-}
 
 // The mean of the precisions at recalls of 0 to 1 in so many equal steps; 0 where a recall is not
 // reached.
@@ -51,11 +14,7 @@ double mean_precision(const PrecisionCurve& curve, int steps) {
   const double step = 1.0 / steps;
   double sum = 0;
   for (int i = 0; i <= steps; ++i) {
-    const double recall = i == steps ? 1 : i * step;
-    const auto at = std::lower_bound(curve.recalls.begin(), curve.recalls.end(), recall);
-    sum += at == curve.recalls.end()
-               ? 0
-               : curve.precisions[static_cast<std::size_t>(at - curve.recalls.begin())];
+    sum += curve.precision_at(i == steps ? 1 : i * step);
   }
   return sum / (steps + 1);
 }
@@ -69,21 +28,6 @@ double area_under(const PrecisionCurve& curve) {
   }
   return area;
 }
-
-class Mean {
- public:
-  void add(const std::optional<double>& value) {
-    sum_ += value.value_or(0);
-    count_ += value ? 1 : 0;
-  }
-  [[nodiscard]] std::optional<double> value() const {
-    return count_ > 0 ? std::optional(sum_ / count_) : std::nullopt;
-  }
-
- private:
-  double sum_ = 0;
-  double count_ = 0;
-};
 
 struct CocoPoint {
   std::optional<double> precision;
@@ -124,18 +68,6 @@ CocoMeans coco_means(const std::vector<JudgedClass>& judged, BoxSize size, Index
     }
   }
   return {precision.value(), recall.value()};
-}
-
-Counted counted(JudgedBox::Verdict verdict) {
-  switch (verdict) {
-    case JudgedBox::Verdict::Right:
-      return Counted::Right;
-    case JudgedBox::Verdict::Wrong:
-      return Counted::Wrong;
-    case JudgedBox::Verdict::Ignored:
-      break;
-  }
-  return Counted::Not;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,27 @@ struct CocoFigures {
   std::vector<std::optional<double>> ap_of_classes;
   std::array<std::optional<double>, kOverlaps> ap_at_overlaps;
 };
+
+// The twelve, by COCO's names.
+struct NamedCocoFigure {
+  const char* name;
+  std::optional<double> CocoFigures::*value;
+  const char* meaning;
+};
+
+inline constexpr std::array<NamedCocoFigure, 12> kCocoFigures{
+    {{"AP", &CocoFigures::ap, "mean over overlaps of 0.50 to 0.95"},
+     {"AP50", &CocoFigures::ap_at_50, "at an overlap of 0.50"},
+     {"AP75", &CocoFigures::ap_at_75, "at an overlap of 0.75"},
+     {"APs", &CocoFigures::ap_small, "objects of less than 32 x 32 pixels"},
+     {"APm", &CocoFigures::ap_medium, "up to 96 x 96"},
+     {"APl", &CocoFigures::ap_large, "larger ones"},
+     {"AR1", &CocoFigures::recall_1, "recall with the best box of each image and class"},
+     {"AR10", &CocoFigures::recall_10, "with the best 10"},
+     {"AR100", &CocoFigures::recall_100, "with the best 100"},
+     {"ARs", &CocoFigures::recall_small, "likewise, of small objects"},
+     {"ARm", &CocoFigures::recall_medium, "of medium ones"},
+     {"ARl", &CocoFigures::recall_large, "of large ones"}}};
 
 [[nodiscard]] CocoFigures coco_figures(const std::vector<JudgedClass>& judged);
 

@@ -39,7 +39,7 @@ double coco_overlap(const PixelBox& found, const TrueBox& truth) {
   return all > 0 ? both / all : 0;
 }
 
-double plain_overlap(const PixelBox& found, const PixelBox& truth, double pixel) {
+double overlap_of_either(const PixelBox& found, const PixelBox& truth, double pixel) {
   const double both = common_area(found, truth, pixel);
   const double all = area_of(found, pixel) + area_of(truth, pixel) - both;
   return all > 0 ? both / all : 0;
@@ -56,13 +56,19 @@ class ImageJudge {
     }
   }
 
-  std::vector<JudgedBox> run() {
+  // `all_truth` and `all_found` are the lists that boxes are numbered by.
+  std::vector<JudgedBox> run(const std::vector<TrueBox>& all_truth,
+                             const std::vector<FoundBox>& all_found) {
     measure();
     for (std::size_t size = 0; size < kBoxSizes; ++size) {
       judge_size(size);
     }
     judge_greedily(1, &JudgedBox::voc);
-    judge_greedily(0, &JudgedBox::darknet);
+    const auto objects = judge_greedily(0, &JudgedBox::darknet);
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      judged_[i].found = found_[i] - all_found.data();
+      judged_[i].object = objects[i] ? truth_[*objects[i]] - all_truth.data() : -1;
+    }
     return std::move(judged_);
   }
 
@@ -138,14 +144,16 @@ class ImageJudge {
   }
 
   // Each box is that of the object that it overlaps with most; where that is taken, it is wrong.
-  void judge_greedily(double pixel, JudgedBox::Verdict JudgedBox::*verdict) {
-    constexpr double kThreshold = 0.5;
+  // Returns the object of each box that is right.
+  std::vector<std::optional<std::size_t>> judge_greedily(double pixel,
+                                                         JudgedBox::Verdict JudgedBox::*verdict) {
+    std::vector<std::optional<std::size_t>> objects(found_.size());
     std::vector<bool> taken(truth_.size());
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      double best = kThreshold;
+      double best = kPlainOverlap;
       std::optional<std::size_t> match;
       for (std::size_t t = 0; t < truth_.size(); ++t) {
-        const double overlap = plain_overlap(found_[i]->box, truth_[t]->box, pixel);
+        const double overlap = overlap_of_either(found_[i]->box, truth_[t]->box, pixel);
         if (overlap > best) {
           best = overlap;
           match = t;
@@ -155,9 +163,11 @@ class ImageJudge {
         judged_[i].*verdict = JudgedBox::Verdict::Ignored;
       } else if (match && !taken[*match]) {
         taken[*match] = true;
+        objects[i] = match;
         judged_[i].*verdict = JudgedBox::Verdict::Right;
       }
     }
+    return objects;
   }
 
   const std::vector<const TrueBox*>& truth_;
@@ -183,6 +193,10 @@ std::array<double, kOverlaps> coco_overlaps() {
   }
   overlaps.back() = kLast;
   return overlaps;
+}
+
+double plain_overlap(const PixelBox& a, const PixelBox& b) {
+  return overlap_of_either(a, b, 0);
 }
 
 std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
@@ -211,7 +225,8 @@ std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
           judged[label].truth[size] += box->crowd || is_outside(box->area, size) ? 0 : 1;
         }
       }
-      const std::vector<JudgedBox> of_image = ImageJudge(boxes.truth, boxes.found).run();
+      const std::vector<JudgedBox> of_image =
+          ImageJudge(boxes.truth, boxes.found).run(truth, found);
       judged[label].boxes.insert(judged[label].boxes.end(), of_image.begin(), of_image.end());
     }
   }

@@ -17,6 +17,9 @@ namespace tessera::engine {
 inline constexpr std::size_t kOverlaps = 10;
 [[nodiscard]] std::array<double, kOverlaps> coco_overlaps();
 
+// VOC's and Darknet's: a right box overlaps by more.
+inline constexpr double kPlainOverlap = 0.5;
+
 // COCO's: areas in pixels that are looked at.
 enum class BoxSize { All, Small, Medium, Large };
 inline constexpr std::size_t kBoxSizes = 4;
@@ -28,8 +31,10 @@ struct JudgedBox {
   std::array<std::uint16_t, kBoxSizes> matched = {};
   std::array<std::uint16_t, kBoxSizes> ignored = {};
   enum class Verdict : std::uint8_t { Wrong, Right, Ignored };
-  Verdict voc = Verdict::Wrong;      // at an overlap of 0.5
+  Verdict voc = Verdict::Wrong;      // at kPlainOverlap
   Verdict darknet = Verdict::Wrong;  // likewise
+  Index found = 0;                   // its place among the boxes that were found
+  Index object = -1;  // of a box that is right by Darknet's rule: its object's place; else -1
   friend bool operator==(const JudgedBox&, const JudgedBox&) = default;
 };
 
@@ -38,6 +43,9 @@ struct JudgedClass {
   std::array<Index, kBoxSizes> truth = {};  // boxes to be found, crowds not counted
   [[nodiscard]] Index true_boxes() const { return truth[0]; }
 };
+
+// The part of either that both cover, of plain areas.
+[[nodiscard]] double plain_overlap(const PixelBox& a, const PixelBox& b);
 
 // By class; boxes of classes that are not from 0 to `classes` - 1 do not count.
 [[nodiscard]] std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,

@@ -46,6 +46,16 @@ void RgbPicture::outline(const Rectangle& box, Index thickness, Colour colour) {
   fill({rows, intersect(cols, {cols.end - thickness, cols.end})}, colour);
 }
 
+void RgbPicture::paste(const RgbPicture& other, Index row, Index col) {
+  const Range rows = intersect(Range{row, row + other.rows()}, {0, rows_});
+  const Range cols = intersect(Range{col, col + other.cols()}, {0, cols_});
+  for (Index r = rows.begin; r < rows.end; ++r) {
+    for (Index c = cols.begin; c < cols.end; ++c) {
+      set(r, c, other.at(r - row, c - col));
+    }
+  }
+}
+
 std::vector<std::byte> RgbPicture::png() const {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;

@@ -56,6 +56,9 @@ class RgbPicture {
   // A frame along the inside of `box`, `thickness` pixels wide.
   void outline(const Rectangle& box, Index thickness, Colour colour);
 
+  // Puts another picture's top left pixel at (row, col).
+  void paste(const RgbPicture& other, Index row, Index col);
+
   // (rows, cols, 3)
   [[nodiscard]] std::span<std::uint8_t> values() { return bytes_; }
   [[nodiscard]] std::span<const std::uint8_t> values() const { return bytes_; }

@@ -27,7 +27,8 @@ const std::string& font_problem() {
 
 TextMask text_mask(const std::string& text, const TextLayout& layout) {
   const std::string shown = printable(text);
-  return font_problem().empty() ? font_text_mask(shown, layout) : bitmap_text_mask(shown, layout);
+  return !layout.ascii && font_problem().empty() ? font_text_mask(shown, layout)
+                                                 : bitmap_text_mask(shown, layout);
 }
 
 Index readable_text_height(Index rows, Index cols) {

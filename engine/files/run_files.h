@@ -16,6 +16,8 @@ inline constexpr const char* kPartition = "partition.toml";
 inline constexpr const char* kMemory = "memory.json";
 inline constexpr const char* kEpochs = "epochs.csv";
 inline constexpr const char* kEvaluation = "evaluation.json";
+inline constexpr const char* kTrainingSheet = "training-pictures.png";
+inline constexpr const char* kTestSheet = "test-pictures.png";
 inline constexpr const char* kRun = "run.json";
 inline constexpr const char* kPlan = "plan.json";
 inline constexpr const char* kTimeline = "timeline.json";
@@ -39,6 +41,8 @@ inline constexpr RunFile kRunFiles[] = {
     {run_file::kMemory, true, true},
     {run_file::kEpochs, true, true},
     {run_file::kEvaluation, true, true},
+    {run_file::kTrainingSheet, false, true},
+    {run_file::kTestSheet, false, true},
     {run_file::kRun, true, false},
     {run_file::kPlan, true, false},
     {run_file::kTimeline, true, true},

@@ -23,12 +23,15 @@ h2 { font-size: 17px; margin: 0 0 10px; padding-top: 7px; border-top: 1px solid 
 h3 { font-size: 14px; margin: 0 0 4px; }
 .grid-of-2 { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 20px 36px; align-items: start; }
 .grid-of-2 + .scroll { margin-top: 16px; }
+.stack { display: grid; gap: 20px; min-width: 0; }
+img.sheet { display: block; max-width: 100%; height: auto; border-radius: 3px; }
 .missing { color: var(--quiet); font-size: 13px; padding-left: 18px; margin: 6px 0 0; }
 footer { margin-top: 34px; padding-top: 8px; border-top: 1px solid var(--line); color: var(--quiet); font-size: 12px; }
 @media screen and (max-width: 900px) { .grid-of-2 { grid-template-columns: minmax(0, 1fr); } }
 @media screen and (max-width: 560px) {
   body { padding: 16px 14px 32px; } h1 { font-size: 23px; }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  img.sheet { max-width: none; width: 520px; }
 }
 @page { size: A4; margin: 14mm 12mm; }
 @media print {

@@ -16,7 +16,9 @@ struct PageSection {
 };
 
 [[nodiscard]] PageSection learning_section(const RunData& run);
-[[nodiscard]] PageSection classes_section(const RunData& run);
+[[nodiscard]] PageSection classes_section(const RunData& run);    // of a classifier
+[[nodiscard]] PageSection detection_section(const RunData& run);  // of a detector, likewise
+[[nodiscard]] PageSection pictures_section(const RunData& run);
 [[nodiscard]] PageSection tiles_section(const RunData& run);
 [[nodiscard]] PageSection step_time_section(const RunData& run);
 [[nodiscard]] PageSection timeline_section(const RunData& run);

@@ -212,8 +212,12 @@ struct RunData {
   // damaged.
   std::string plan_json;
   std::string timeline_json;    // events in Chrome's format, as of `time --trace`
-  std::string evaluation_json;  // classes and confusion matrix of the last evaluation
+  std::string evaluation_json;  // classes, confusion matrix and curves of the last evaluation
   std::string partition_toml;
+
+  // PNG files of a detector's run, see run_log/detection_sheets.h; of read_run() alone.
+  std::string training_sheet;
+  std::string test_sheet;
 
   // What could not be read and was left out: files with how many of their lines, or 1 for a whole
   // file.

@@ -21,6 +21,7 @@
 #include "engine/report/run_limits.h"
 #include "engine/report/run_lines.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
 namespace tessera::engine {
 
@@ -77,6 +78,16 @@ class WholeFile {
   fs::path path_;
   Stamp stamp_{};
 };
+
+// What cannot be read is as good as not there.
+std::string sheet_bytes(const fs::path& path) {
+  constexpr Index kMost = Index{4} << 20U;
+  try {
+    return read_regular_file(path, "a file of a run", kMost);
+  } catch (const InputError&) {
+    return "";
+  }
+}
 
 }  // namespace
 
@@ -269,7 +280,10 @@ const RunData& RunReader::data() const {
 RunData read_run(const fs::path& folder) {
   RunReader reader(folder);
   reader.read();
-  return reader.data();
+  RunData run = reader.data();
+  run.training_sheet = sheet_bytes(folder / run_file::kTrainingSheet);
+  run.test_sheet = sheet_bytes(folder / run_file::kTestSheet);
+  return run;
 }
 
 }  // namespace tessera::engine

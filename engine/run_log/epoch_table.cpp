@@ -19,16 +19,17 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostRow = 1000;  // bytes of one
 
-constexpr const char* kTitles =
-    "epoch,step,learning_rate,training_loss,test_loss,test_accuracy,seconds,images_per_s,"
-    "energy_j\n";
+std::string titles(const std::string& score) {
+  return "epoch,step,learning_rate,training_loss,test_loss,test_" + score +
+         ",seconds,images_per_s,energy_j\n";
+}
 
 // "3.5", or nothing where it is not known.
 std::string cell(const std::optional<double>& value) {
   return value ? fmt::format("{:.9g}", *value) : "";
 }
 
-std::optional<double> number(const Json& line, const char* key) {
+std::optional<double> number(const Json& line, const std::string& key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? std::optional(found->get<double>())
                                                    : std::nullopt;
@@ -36,19 +37,20 @@ std::optional<double> number(const Json& line, const char* key) {
 
 // What the lines of an epoch say together.
 struct EpochSums {
+  std::string score;  // the key of what tests say
   double steps = 0;
   double loss = 0;
   double seconds = 0;
   double images = 0;
-  std::optional<double> learning_rate;  // of the last step
-  std::optional<double> energy_j;
-  std::optional<double> test_loss;
-  std::optional<double> test_accuracy;
+  std::optional<double> learning_rate = {};  // of the last step
+  std::optional<double> energy_j = {};
+  std::optional<double> test_loss = {};
+  std::optional<double> test_score = {};
 
   void add(const Json& line) {
-    if (const auto accuracy = number(line, "accuracy")) {
-      test_accuracy = accuracy;
-      test_loss = number(line, "test_loss");
+    if (const auto tested_loss = number(line, "test_loss")) {
+      test_loss = tested_loss;
+      test_score = number(line, score);
     }
     const auto step_s = number(line, "step_s");
     if (!step_s) {
@@ -74,7 +76,7 @@ struct EpochSums {
                        cell(learning_rate),
                        cell(mean(loss, steps)),
                        cell(test_loss),
-                       cell(test_accuracy),
+                       cell(test_score),
                        cell(seconds),
                        cell(mean(images, seconds)),
                        cell(energy_j));
@@ -97,8 +99,12 @@ std::optional<Index> step_of(const std::string& row) {
 
 EpochTable::EpochTable(std::filesystem::path path,
                        std::filesystem::path metrics,
+                       std::string score,
                        Index resumed_step)
-    : path_(std::move(path)), metrics_(std::move(metrics)), rows_(kTitles) {
+    : path_(std::move(path)),
+      metrics_(std::move(metrics)),
+      score_(std::move(score)),
+      rows_(titles(score_)) {
   if (resumed_step > 0) {
     for_each_line(path_, kMostRow, [&](const std::string& row) {
       const auto step = step_of(row);
@@ -114,7 +120,7 @@ EpochTable::EpochTable(std::filesystem::path path,
 void EpochTable::add_epoch(Index step, double epoch) {
   std::ifstream file(metrics_);
   file.seekg(read_bytes_);
-  EpochSums sums;
+  EpochSums sums{score_};
   std::string text;
   while (std::getline(file, text) && !file.eof()) {  // without what ends before its line does
     read_bytes_ += std::ssize(text) + 1;

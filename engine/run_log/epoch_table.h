@@ -15,8 +15,12 @@ namespace tessera::engine {
 class EpochTable {
  public:
   // Keeps the rows up to `resumed_step` of a run that goes on, 0: none. `metrics` is that run's
-  // file, with no lines of later steps.
-  EpochTable(std::filesystem::path path, std::filesystem::path metrics, Index resumed_step);
+  // file, with no lines of later steps; `score` is what it calls the result of a test, such as
+  // "accuracy".
+  EpochTable(std::filesystem::path path,
+             std::filesystem::path metrics,
+             std::string score,
+             Index resumed_step);
 
   // Adds the row of the epoch that ends with this step and writes the file. Throws InputError.
   void add_epoch(Index step, double epoch);
@@ -27,6 +31,7 @@ class EpochTable {
  private:
   std::filesystem::path path_;
   std::filesystem::path metrics_;
+  std::string score_;
   std::string rows_;  // with their titles
   Index last_step_ = 0;
   std::int64_t read_bytes_ = 0;  // of metrics_, up to the last row

@@ -125,6 +125,23 @@ void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& re
   }
 }
 
+void RunLog::draw_sheets(Index step,
+                         const BatchSource* training,
+                         const BatchSource* testing,
+                         const DetectionMetrics& metrics) {
+  const auto write = [&](const char* name, const RgbPicture& sheet) {
+    AtomicFile file(folder_ / name);
+    file.write(sheet.png());
+    file.commit();
+  };
+  if (training != nullptr) {
+    attempt([&] { write(run_file::kTrainingSheet, training_sheet(*training, step)); });
+  }
+  if (testing != nullptr) {
+    attempt([&] { write(run_file::kTestSheet, test_sheet(*testing, step, metrics)); });
+  }
+}
+
 void RunLog::end(const std::string& state, const std::string& reason) {
   if (communicator_->rank() == 0 && summary_.end(state, reason)) {
     const char* kind = state == "finished" ? "finish" : state == "failed" ? "failure" : "signal";

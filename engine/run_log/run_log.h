@@ -1,7 +1,8 @@
 // The log of a training run beside its metrics, for those who watch it or look at it later: what
-// was started and how it ended, its plan, what happened when, where the time of steps goes, and one
-// step action by action. Files run.json, plan.json, events.jsonl, timing.jsonl and timeline.json of
-// the run folder; engine/report reads them.
+// was started and how it ended, its plan, what happened when, where the time of steps goes, one
+// step action by action, and pictures of a detector. Files run.json, plan.json, events.jsonl,
+// timing.jsonl, timeline.json, training-pictures.png and test-pictures.png of the run folder;
+// engine/report reads them.
 //
 // Rank 0 has the files. Where all of them vanish or a disk is full, RunRecord says so.
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "engine/files/run_files.h"
+#include "engine/run_log/detection_sheets.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/run_record.h"
 #include "engine/run_log/run_summary.h"
@@ -52,6 +54,13 @@ class RunLog {
 
   // To be added after the record's.
   [[nodiscard]] TrainingObserver observer();
+
+  // Draws pictures of a detector that was just tested, see detection_sheets.h. On rank 0; a source
+  // is null where it does not read. What cannot be drawn or written is left out, with a warning.
+  void draw_sheets(Index step,
+                   const BatchSource* training,
+                   const BatchSource* testing,
+                   const DetectionMetrics& metrics);
 
   // Adds a warning. Any thread of any rank may call it; rank 0's are kept.
   void warn(const std::string& text) { events_.add("warning", text); }

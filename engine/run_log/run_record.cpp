@@ -11,6 +11,7 @@
 #include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
 #include "engine/train/classification_report.h"
+#include "engine/train/make_metric.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -96,7 +97,10 @@ void RunRecord::begin(const partitioner::Network& network,
       }
     }
     since_best = found ? count_evaluations(folder_->file(run_file::kMetrics), found->step) : 0;
-    epochs_.emplace(folder_->file(run_file::kEpochs), folder_->file(run_file::kMetrics), step);
+    epochs_.emplace(folder_->file(run_file::kEpochs),
+                    folder_->file(run_file::kMetrics),
+                    score_name(network),
+                    step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);
     write_atomically(folder_->file(run_file::kPartition), to_text(partition));
   });

@@ -178,6 +178,14 @@ void SessionRun::add_observers(TrainingRun& run) {
   }
   run.add(record_.observer(phases_.now()->trainer(), begun_));
   run.add(run_log_.observer());
+  if (communicator_.rank() == 0) {
+    run.add({.evaluation = [this](Index step, double /*epoch*/, const EvaluationResult& result) {
+      if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
+        TrainingPhase& phase = *phases_.now();
+        run_log_.draw_sheets(step, phase.training().source(), phase.testing()->source(), *objects);
+      }
+    }});
+  }
   run.add({.checkpoint =
                [this](Index step) {
                  if (observer_.checkpoint) {

@@ -37,6 +37,7 @@ DetectionMetrics::DetectionMetrics(const partitioner::Network& network) : image_
 }
 
 void DetectionMetrics::clear() {
+  judged_.reset();
   images_ = 0;
   truth_.clear();
   found_.clear();
@@ -44,6 +45,7 @@ void DetectionMetrics::clear() {
 
 void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets) {
   expects(outputs.size() == sites_.size(), "there are outputs of each head");
+  judged_.reset();
   for (std::size_t n = 0; n < targets.size(); ++n) {
     if (!targets[n]) {
       continue;
@@ -67,6 +69,7 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
 
 void DetectionMetrics::merge(const Metric& other) {
   const auto& more = dynamic_cast<const DetectionMetrics&>(other);
+  judged_.reset();
   for (TrueBox box : more.truth_) {
     box.image += images_;
     truth_.push_back(box);
@@ -78,9 +81,15 @@ void DetectionMetrics::merge(const Metric& other) {
   images_ += more.images_;
 }
 
+const std::vector<JudgedClass>& DetectionMetrics::judged() const {
+  if (!judged_) {
+    judged_ = judge_boxes(truth_, found_, classes_);
+  }
+  return *judged_;
+}
+
 std::vector<MetricValue> DetectionMetrics::result() const {
-  const std::vector<JudgedClass> all = judged();
-  return {share("map50", plain_figures(all).darknet), share("map", coco_figures(all).ap)};
+  return {share("map50", plain_figures(judged()).darknet), share("map", coco_figures(judged()).ap)};
 }
 
 }  // namespace tessera::engine

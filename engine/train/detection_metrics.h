@@ -30,9 +30,8 @@ class DetectionMetrics : public Metric {
   [[nodiscard]] Index images() const { return images_; }
   [[nodiscard]] const std::vector<TrueBox>& truth() const { return truth_; }
   [[nodiscard]] const std::vector<FoundBox>& found() const { return found_; }
-  [[nodiscard]] std::vector<JudgedClass> judged() const {
-    return judge_boxes(truth_, found_, classes_);
-  }
+  // Judged when they are first asked for.
+  [[nodiscard]] const std::vector<JudgedClass>& judged() const;
 
  private:
   std::vector<HeadSite> sites_;
@@ -41,6 +40,7 @@ class DetectionMetrics : public Metric {
   Index images_ = 0;
   std::vector<TrueBox> truth_;
   std::vector<FoundBox> found_;
+  mutable std::optional<std::vector<JudgedClass>> judged_;  // nothing: they have changed since
 };
 
 }  // namespace tessera::engine

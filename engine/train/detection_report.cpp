@@ -1,20 +1,29 @@
 #include "engine/train/detection_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <utility>
 
+#include "engine/detection/box_confusion.h"
+#include "engine/detection/detection_curves.h"
 #include "engine/train/classification_report.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/text_table.h"
 
 namespace tessera::engine {
 
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr Index kMostMatrixClasses = 1000;      // a matrix of more would take megabytes
+constexpr std::size_t kMostCurveClasses = 100;  // whose curves are written one by one
 
 double part_of(Index part, Index whole) {
   return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -25,12 +34,182 @@ std::string shown(double share) {
   return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string shown(const std::optional<double>& share) {
+std::string percent_or_dash(const std::optional<double>& share) {
   return shown(share.value_or(std::numeric_limits<double>::quiet_NaN()));
 }
 
 ordered_json number_or_null(double value) {
   return std::isnan(value) ? ordered_json() : ordered_json(value);
+}
+
+BoxConfusion confusion_of(const DetectionMetrics& metrics) {
+  return box_confusion(metrics.truth(), metrics.found(), metrics.judged(), kSaidScore);
+}
+
+std::string class_lines(const std::vector<JudgedClass>& judged,
+                        const PlainFigures& plain,
+                        const std::vector<std::string>& names) {
+  std::string text = fmt::format("{:>8} {:>9} {:>8} {:>8} {:>7} {:>7} {:>7}  class\n",
+                                 "AP",
+                                 "precision",
+                                 "recall",
+                                 "F1",
+                                 "TP",
+                                 "FP",
+                                 "FN");
+  for (std::size_t label = 0; label < judged.size(); ++label) {
+    const FoundCounts counts = counts_of(judged[label]);
+    text += fmt::format("{:>8} {:>9} {:>8} {:>8} {:>7} {:>7} {:>7}  {}\n",
+                        percent_or_dash(plain.darknet_of_classes[label]),
+                        shown(counts.precision()),
+                        shown(counts.recall()),
+                        shown(counts.f1()),
+                        counts.right,
+                        counts.wrong,
+                        counts.missed,
+                        printable(class_name(names, label)));
+  }
+  return text +
+         fmt::format("AP as Darknet takes it; the rest of boxes with a score of {} or more.\n",
+                     kSaidScore);
+}
+
+std::string name_in_matrix(const std::vector<std::string>& names,
+                           std::size_t label,
+                           std::size_t background) {
+  constexpr std::size_t kColumns = 12;
+  return label == background ? "background"
+                             : shortened(printable(class_name(names, label)), kColumns);
+}
+
+std::string all_pairs(const BoxConfusion& confusion, const std::vector<std::string>& names) {
+  const std::size_t background = confusion.size() - 1;
+  const auto number = [&](std::size_t label) {
+    return label == background ? std::string("-") : std::to_string(label);
+  };
+  std::vector<Column> columns{{"object"}, {"", Align::Left}, {"as"}};
+  for (std::size_t label = 0; label <= background; ++label) {
+    columns.push_back({number(label)});
+  }
+  TextTable table(columns, 1);
+  for (std::size_t label = 0; label <= background; ++label) {
+    std::vector<std::string> cells{number(label), name_in_matrix(names, label, background), ""};
+    for (const Index count : confusion[label]) {
+      cells.push_back(std::to_string(count));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+// Of different classes; background is left out, since TP, FP and FN tell most of that.
+std::string pairs_confused_most(const BoxConfusion& confusion,
+                                const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  struct Pair {
+    Index count = 0;
+    std::size_t label = 0;
+    std::size_t said = 0;
+  };
+  std::vector<Pair> pairs;
+  const std::size_t background = confusion.size() - 1;
+  for (std::size_t label = 0; label < background; ++label) {
+    for (std::size_t said = 0; said < background; ++said) {
+      if (label != said && confusion[label][said] > 0) {
+        pairs.push_back({confusion[label][said], label, said});
+      }
+    }
+  }
+  if (pairs.empty()) {
+    return "no class was mistaken for another\n";
+  }
+  std::stable_sort(
+      pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
+  pairs.resize(std::min(pairs.size(), kMost));
+  TextTable table({{"objects"}, {"of class", Align::Left}, {"taken for", Align::Left}});
+  for (const Pair& pair : pairs) {
+    const auto& row = confusion[pair.label];
+    table.add_row(
+        {fmt::format("{} of {}", pair.count, std::accumulate(row.begin(), row.end(), Index{0})),
+         name_in_matrix(names, pair.label, background),
+         name_in_matrix(names, pair.said, background)});
+  }
+  return "confused most:\n" + table.text();
+}
+
+std::string confusion_text(const DetectionMetrics& metrics, const std::vector<std::string>& names) {
+  constexpr Index kMostShown = 10;
+  if (metrics.classes() > kMostMatrixClasses) {
+    return "";
+  }
+  const BoxConfusion confusion = confusion_of(metrics);
+  if (metrics.classes() > kMostShown) {
+    return '\n' + pairs_confused_most(confusion, names);
+  }
+  return "\nconfusion matrix: the objects of each class, and as what they were found:\n" +
+         all_pairs(confusion, names) +
+         fmt::format(
+             "A box with a score of {} or more is that of the object of its class that it\n"
+             "overlaps most, by more than {}; if that has one already, of one of another class\n"
+             "that has none; else of background (-).\n",
+             kSaidScore,
+             kPlainOverlap);
+}
+
+// Some points of the means.
+std::string curve_text(const CurvesOfClasses& curves) {
+  if (!curves.mean) {
+    return "";
+  }
+  constexpr int kStep = kCurveSteps / 10;
+  std::vector<Column> columns{{"means over classes, in %, at", Align::Left}};
+  std::vector<std::string> precision{"precision, from this recall on"};
+  std::vector<std::string> f1{"F1, of boxes from this score on"};
+  for (int i = 0; i <= kCurveSteps; i += kStep) {
+    columns.push_back({fmt::format("{:.1f}", curve_place(i))});
+    precision.push_back(
+        fmt::format("{:.0f}", 100 * curves.mean->precision[static_cast<std::size_t>(i)]));
+    f1.push_back(fmt::format("{:.0f}", 100 * curves.mean->f1[static_cast<std::size_t>(i)]));
+  }
+  TextTable table(columns, 1);
+  table.add_row(std::move(precision));
+  table.add_row(std::move(f1));
+  const int best = curves.best_f1();
+  return table.text() + fmt::format("the highest F1 is {}, at a score of {:.2f}\n",
+                                    shown(curves.mean->f1[static_cast<std::size_t>(best)]),
+                                    curve_place(best));
+}
+
+// Four decimals are more than anyone can see.
+ordered_json curve_json(const std::vector<double>& values) {
+  constexpr double kPlaces = 1e4;
+  ordered_json json = ordered_json::array();
+  for (const double value : values) {
+    json.push_back(std::round(value * kPlaces) / kPlaces);
+  }
+  return json;
+}
+
+ordered_json curves_json(const CurvesOfClasses& curves) {
+  if (!curves.mean) {
+    return {};
+  }
+  const int best = curves.best_f1();
+  ordered_json json{{"precision", curve_json(curves.mean->precision)},
+                    {"f1", curve_json(curves.mean->f1)},
+                    {"best_f1", curves.mean->f1[static_cast<std::size_t>(best)]},
+                    {"best_f1_score", curve_place(best)},
+                    {"classes", ordered_json::array()}};
+  for (std::size_t label = 0;
+       curves.classes.size() <= kMostCurveClasses && label < curves.classes.size();
+       ++label) {
+    if (const auto& each = curves.classes[label]) {
+      json["classes"].push_back({{"class", label},
+                                 {"precision", curve_json(each->precision)},
+                                 {"f1", curve_json(each->f1)}});
+    }
+  }
+  return json;
 }
 
 }  // namespace
@@ -59,68 +238,53 @@ FoundCounts counts_of(const JudgedClass& judged) {
   return counts;
 }
 
+std::string average_precision_table(const CocoFigures& coco,
+                                    const PlainFigures& plain,
+                                    std::string (*shown)(const std::optional<double>& share)) {
+  std::string text;
+  for (const NamedCocoFigure& figure : kCocoFigures) {
+    text +=
+        fmt::format("{:<6}  {:>7}  {}\n", figure.name, shown(coco.*figure.value), figure.meaning);
+  }
+  text += "\nAt an overlap of 0.50, four ways to take a mean of precision:\n";
+  const auto line = [&](const std::optional<double>& share, const char* meaning) {
+    text += fmt::format("  {:>7}  {}\n", shown(share), meaning);
+  };
+  line(coco.ap_at_50, "COCO: at 101 recalls, of at most 100 boxes an image and class");
+  line(plain.voc_11_points, "VOC up to 2009: at 11 recalls; a box counts its last pixel, too");
+  line(plain.voc_all_points, "VOC from 2010: at all recalls");
+  line(plain.darknet, "Darknet: at all recalls, of plain areas");
+  return text +
+         "COCO gives an object to the best box that is left, VOC and Darknet to the first\n"
+         "box that overlaps most with it.\n";
+}
+
 std::string detection_table(const DetectionMetrics& metrics,
                             const std::vector<std::string>& names) {
-  const std::vector<JudgedClass> judged = metrics.judged();
-  const CocoFigures coco = coco_figures(judged);
+  const std::vector<JudgedClass>& judged = metrics.judged();
   const PlainFigures plain = plain_figures(judged);
-  std::string text = fmt::format(
-      "mean average precision: {} at an overlap of 0.5 (Darknet), VOC's {} (2007) and {} (2010),\n"
-      "COCO's {} at 0.5 and {} over overlaps of 0.5 to 0.95\n"
-      "of small objects {}, of medium ones {}, of large ones {} (pixels of the network's "
-      "input)\n\n",
-      shown(plain.darknet),
-      shown(plain.voc_11_points),
-      shown(plain.voc_all_points),
-      shown(coco.ap_at_50),
-      shown(coco.ap),
-      shown(coco.ap_small),
-      shown(coco.ap_medium),
-      shown(coco.ap_large));
-  text += fmt::format("{:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7}  class (at a score of {})\n",
-                      "AP",
-                      "precision",
-                      "recall",
-                      "F1",
-                      "right",
-                      "wrong",
-                      "missed",
-                      kSaidScore);
-  for (std::size_t label = 0; label < judged.size(); ++label) {
-    const FoundCounts counts = counts_of(judged[label]);
-    text += fmt::format("{:>8} {:>9} {:>8} {:>8} {:>7} {:>7} {:>7}  {}\n",
-                        shown(plain.darknet_of_classes[label]),
-                        shown(counts.precision()),
-                        shown(counts.recall()),
-                        shown(counts.f1()),
-                        counts.right,
-                        counts.wrong,
-                        counts.missed,
-                        printable(class_name(names, label)));
-  }
-  return text;
+  std::string text = average_precision_table(coco_figures(judged), plain, percent_or_dash);
+  text += "(Sizes are in pixels of the network's input.)\n\n";
+  text += class_lines(judged, plain, names);
+  text += confusion_text(metrics, names);
+  const std::string curves = curve_text(detection_curves(judged));
+  return curves.empty() ? text : text + '\n' + curves;
 }
 
 void add_detection(ordered_json& json,
                    const DetectionMetrics& metrics,
                    const std::vector<std::string>& names) {
-  const std::vector<JudgedClass> judged = metrics.judged();
+  const std::vector<JudgedClass>& judged = metrics.judged();
   const CocoFigures coco = coco_figures(judged);
   const PlainFigures plain = plain_figures(judged);
-  json["coco"] = {{"AP", or_null<ordered_json>(coco.ap)},
-                  {"AP50", or_null<ordered_json>(coco.ap_at_50)},
-                  {"AP75", or_null<ordered_json>(coco.ap_at_75)},
-                  {"APs", or_null<ordered_json>(coco.ap_small)},
-                  {"APm", or_null<ordered_json>(coco.ap_medium)},
-                  {"APl", or_null<ordered_json>(coco.ap_large)},
-                  {"AR1", or_null<ordered_json>(coco.recall_1)},
-                  {"AR10", or_null<ordered_json>(coco.recall_10)},
-                  {"AR100", or_null<ordered_json>(coco.recall_100)},
-                  {"ARs", or_null<ordered_json>(coco.recall_small)},
-                  {"ARm", or_null<ordered_json>(coco.recall_medium)},
-                  {"ARl", or_null<ordered_json>(coco.recall_large)}};
+  json["coco"] = ordered_json::object();
+  for (const NamedCocoFigure& figure : kCocoFigures) {
+    json["coco"][figure.name] = or_null<ordered_json>(coco.*figure.value);
+  }
   json["voc_11_points"] = or_null<ordered_json>(plain.voc_11_points);
   json["voc_all_points"] = or_null<ordered_json>(plain.voc_all_points);
+  json["iou"] = kPlainOverlap;
+  json["score"] = kSaidScore;
   json["classes"] = ordered_json::array();
   for (std::size_t label = 0; label < judged.size(); ++label) {
     const FoundCounts counts = counts_of(judged[label]);
@@ -134,6 +298,12 @@ void add_detection(ordered_json& json,
                                {"right", counts.right},
                                {"wrong", counts.wrong},
                                {"missed", counts.missed}});
+  }
+  if (metrics.classes() <= kMostMatrixClasses) {
+    json["confusion"] = confusion_of(metrics);
+  }
+  if (ordered_json curves = curves_json(detection_curves(judged)); !curves.is_null()) {
+    json["curves"] = std::move(curves);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,30 @@ struct FoundCounts {
 
 [[nodiscard]] FoundCounts counts_of(const JudgedClass& judged);
 
-// COCO's figures, the means of VOC and of Darknet, and a line for each class.
+// COCO's twelve figures, and the three programs' means at one overlap with the reason why these
+// differ. `shown` writes a share.
+[[nodiscard]] std::string average_precision_table(
+    const CocoFigures& coco,
+    const PlainFigures& plain,
+    std::string (*shown)(const std::optional<double>& share));
+
+// The above, a line for each class, which classes are taken for which (all pairs of up to ten
+// classes, else those that are confused most), and the means of the curves at some places: within
+// 80 columns, but for long names of classes.
 [[nodiscard]] std::string detection_table(const DetectionMetrics& metrics,
                                           const std::vector<std::string>& names);
 
-// Adds "coco" (its twelve figures by its names; null where there is nothing to be found),
-// "voc_11_points", "voc_all_points" and "classes".
+// Adds:
+// - "coco": its twelve figures by its names; null where there is nothing to be found;
+// - "voc_11_points", "voc_all_points";
+// - "iou", "score": those at which "classes" and "confusion" count boxes;
+// - "classes": an array of {"class", "name", "objects", "ap50", "precision", "recall", "f1",
+//   "right", "wrong", "missed"}, null where a share is one of nothing;
+// - "confusion": an array of rows, [class of the object][class of the box], the last of either for
+//   background, see box_confusion.h (up to 1000 classes);
+// - "curves", where there is an object: "precision" over recall and "f1" over score, means over
+//   classes, of 101 values at 0, 0.01 ... 1; "best_f1" and "best_f1_score"; "classes", an array of
+//   {"class", "precision", "f1"} for those that have objects (up to 100 classes).
 void add_detection(nlohmann::ordered_json& json,
                    const DetectionMetrics& metrics,
                    const std::vector<std::string>& names);

@@ -13,4 +13,8 @@ std::unique_ptr<Metric> make_metric(const partitioner::Network& network) {
   return std::make_unique<ClassificationMetrics>(class_metric(network));
 }
 
+std::string score_name(const partitioner::Network& network) {
+  return make_metric(network)->result().front().name;
+}
+
 }  // namespace tessera::engine

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/train/metric.h"
 #include "partitioner/network/network.h"
@@ -11,5 +12,8 @@ namespace tessera::engine {
 
 // Of the boxes of a detector, else of classes.
 [[nodiscard]] std::unique_ptr<Metric> make_metric(const partitioner::Network& network);
+
+// What files call the first of its values: "accuracy", or "map50" of a detector.
+[[nodiscard]] std::string score_name(const partitioner::Network& network);
 
 }  // namespace tessera::engine

@@ -41,8 +41,29 @@ iou_thresh=.3
 EOM
 works 4 train m.cfg --data set/detection.data --run run --grid 2x2 --steps 60 --monitor off
 expect 'each epoch is tested by average precision' grep -qE 'test map50 [0-9.]+ %' out
+expect 'so says the table of epochs' test "$(head -n 1 run/epochs.csv | cut -d, -f6)" = test_map50
+expect 'which has the figures of metrics.jsonl' test "$(tail -n 1 run/epochs.csv | cut -d, -f6 | cut -c1-6)" = \
+  "$(grep -oE '"map50":[0-9.]+' run/metrics.jsonl | tail -n 1 | cut -d: -f2 | cut -c1-6)"
+for sheet in training-pictures test-pictures; do
+  expect "$sheet are drawn" test "$(head -c 4 "run/$sheet.png" | tail -c 3)" = PNG
+done
 works 1 report run
 expect 'the page has average precision' grep -q 'Mean average precision at an overlap of 0.5' run/report.html
+for figure in precision-recall f1 classes-table average-precision confusion training-pictures test-pictures; do
+  expect "it has $figure" grep -q "<figure id=\"$figure\"" run/report.html
+done
+if command -v chromium >/dev/null; then
+  expect 'a browser finds nothing wrong with it' timeout -k 5 300 python3 "$support/browser.py" check run/report.html
+fi
+cp -r run hindered
+mkdir hindered/test-pictures.png.partial
+works 4 train m.cfg --data set/detection.data --run hindered --force --grid 2x2 --steps 5 --monitor off --reader 0
+expect 'a run goes on where pictures cannot be written' test "$(wc -l <hindered/epochs.csv)" -eq 2
+expect 'says so' grep -q '"kind":"warning","text":"[^"]*test-pictures.png' hindered/events.jsonl
+expect 'and has what can be written, of this run' test hindered/training-pictures.png -nt hindered/plan.json
+expect 'and nothing of the run before' test ! -e hindered/test-pictures.png
+works 4 train m.cfg --data set/detection.data --run unread --grid 2x2 --steps 5 --monitor off --reader 1
+expect 'without pictures rank 0 draws none' test ! -e unread/training-pictures.png
 
 data=(--data set/detection.data --weights run/checkpoint.safetensors)
 works 1 eval m.cfg "${data[@]}" --json
@@ -50,8 +71,31 @@ cp out alone
 expect 'eval says the figures of COCO and each class' grep -qE '"map50":[0-9.e-]+,.*"AP75":.*"classes":\[\{"class":0,"name":"t-shirt","objects":' alone
 works 4 eval m.cfg "${data[@]}" --json --grid 2x2
 map50() { grep -oE '"map50":[0-9.]{0,6}' "$1"; }
+counts() { grep -oE '"(confusion|right|wrong|missed)":[][0-9,]+|"best_f1_score":[0-9.]+' "$1"; }
+expect 'eval has the confusion matrix and curves' test "$(counts alone | grep -cE 'confusion|best_f1_score')" -eq 2
+expect 'they are the same on four ranks' test "$(counts out)" = "$(counts alone)"
+python3 - alone <<'PY'
+import json, sys
+found = json.load(open(sys.argv[1]))
+rows = found["confusion"]
+for each in found["classes"]:
+    i = each["class"]
+    assert rows[i][i] == each["right"], "the diagonal has the right boxes"
+    assert sum(rows[i]) == each["objects"] == each["right"] + each["missed"], "rows have the objects"
+    assert sum(row[i] for row in rows) == each["right"] + each["wrong"], "columns have the boxes"
+assert len(rows) == len(found["classes"]) + 1
+curves = found["curves"]
+assert len(curves["precision"]) == len(curves["f1"]) == 101
+assert curves["best_f1"] >= max(curves["f1"]) - 1e-4
+said = [each["f1"] or 0 for each in found["classes"] if each["objects"]]
+assert abs(curves["f1"][25] - sum(said) / len(said)) < 1e-4, "the curve at 0.25 is the mean of the table"
+open("consistent", "w")
+PY
+expect 'the matrix, the curves and the table agree' test -e consistent
 expect 'four ranks find the same' test "$(map50 out)" = "$(map50 alone)"
 works 1 eval m.cfg "${data[@]}"
+expect "eval has COCO's figures with the other two" grep -qE '^AR100 +[0-9.]+ %' out
+expect 'and why they differ' grep -q 'COCO gives an object to the best box that is left' out
 expect 'a table has a line for each class' grep -qE ' %? +[0-9]+ +[0-9]+ +[0-9]+  ankle-boot$' out
 
 works 1 predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.01 --json

@@ -152,7 +152,7 @@ TEST_CASE("objects are counted by their area in pixels of their picture") {
   CHECK(statistics.by_side == std::array<Index, 9>{0, 0, 1, 1, 0, 0, 1, 0, 0});
 }
 
-TEST_CASE("a sheet shows pictures with their boxes in the colours that its list says") {
+TEST_CASE("a sheet shows pictures with named boxes in the colours that its list says") {
   const tests::TemporaryFolder folder;
   tests::write_png(folder / "a.png", 100, 200, 3, tests::Bytes(100 * 200 * 3, 0));
   tests::write_text(folder / "a.txt", "1 0.5 0.5 0.5 0.5\n");
@@ -174,6 +174,14 @@ TEST_CASE("a sheet shows pictures with their boxes in the colours that its list 
   CHECK(pixel(60, 60) == green);   // its left side
   CHECK(pixel(60, 120) == std::vector<int>{0, 0, 0});  // within
   CHECK(pixel(10, 10) == std::vector<int>{0, 0, 0});
+  CHECK(pixel(28, 61) == green);  // the label on top of it, with the name in black
+  int ink = 0;
+  for (Index row = 14; row < 28; ++row) {
+    for (Index col = 62; col < 80; ++col) {
+      ink += pixel(row, col) == std::vector<int>{0, 0, 0} ? 1 : 0;
+    }
+  }
+  CHECK(ink > 5);
   CHECK(tests::has(sheet.list, "row 1, column 1: " + (folder / "a.png").string()));
   CHECK(tests::has(sheet.list, "green: ball"));
   CHECK(tests::has(sheet.list, "none.png"));

@@ -1,6 +1,7 @@
 #include "engine/page/page.h"
 
 #include <string>
+#include <string_view>
 
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
@@ -37,6 +38,18 @@ RunData trained() {
   evaluation.accuracy = 0.75;
   run.evaluations.push_back(evaluation);
   return run;
+}
+
+// A PNG file of 2 x 3 pixels, as far as its sizes.
+constexpr std::string_view kPngStart("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\3", 24);
+
+// evaluation.json of a detector of two classes.
+std::string detected() {
+  return R"({"step":3,"map50":0.25,"coco":{"AP":0.125,"AP50":0.25,"APs":null},"voc_11_points":0.3,"voc_all_points":0.2,"iou":0.5,"score":0.25,)"
+         R"("classes":[{"class":0,"name":"cup","objects":4,"ap50":0.25,"precision":0.5,"recall":0.25,"f1":0.333,"right":1,"wrong":1,"missed":3},)"
+         R"({"class":1,"name":"<script>alert(4)</script>","objects":0,"ap50":null,"precision":null,"recall":null,"f1":null,"right":0,"wrong":0,"missed":0}],)"
+         R"("confusion":[[1,0,3],[0,0,0],[1,0,0]],"curves":{"precision":[1,0.5,0],"f1":[0.2,0.4,0.1],"best_f1":0.4,"best_f1_score":0.5,)"
+         R"("classes":[{"class":0,"precision":[1,0.5,0],"f1":[0.2,0.4,0.1]}]}})";
 }
 
 TEST_CASE("the page of an empty folder says of each part why it is not there") {
@@ -162,6 +175,53 @@ TEST_CASE("no text of a run gets out of its place in the page") {
   CHECK(!has(page, "alert(1)</script"));
   CHECK(!has(page, "alert(2)</script"));
   CHECK(!has(page, "alert(3)</script"));
+}
+
+TEST_CASE("the page of a detector has its curves, classes, confusion matrix and pictures") {
+  RunData run = trained();
+  run.finds_objects = true;
+  run.evaluation_json = detected();
+  run.training_sheet = std::string(kPngStart) + "rest";
+  std::string page = run_page(run, {});
+  for (const char* part : {"precision-recall",
+                           "f1",
+                           "classes-table",
+                           "average-precision",
+                           "confusion",
+                           "training-pictures"}) {
+    CAPTURE(part);
+    CHECK(has(page, "<figure id=\"" + std::string(part) + "\""));
+  }
+  CHECK(has(page, "<tr><th scope=\"row\">cup</th><td>4</td><td>25.0\u00a0%</td>"));
+  CHECK(has(page, "The highest mean is 40.0\u00a0%, at a score of 0.50."));
+  CHECK(has(page, "background"));
+  CHECK(has(page,
+            "width=\"2\" height=\"3\" "
+            "src=\"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAIAAAADcmVzdA==\""));
+  CHECK(!has(page, "id=\"test-pictures\""));
+  CHECK(!has(page, "<script>alert"));
+  run.test_sheet = "no picture";
+  page = run_page(run, {});
+  CHECK(has(page, "test-pictures.png is no PNG file"));
+}
+
+TEST_CASE("a detector's evaluation that is something else is left out with a sentence") {
+  RunData run = trained();
+  run.finds_objects = true;
+  for (const char* text : {"",
+                           "[]",
+                           "{}",
+                           "nonsense",
+                           R"({"classes":[{"name":"a"}]})",
+                           R"({"classes":[],"coco":{},"curves":{}})",
+                           R"({"classes":[],"coco":{},"confusion":3})"}) {
+    CAPTURE(text);
+    run.evaluation_json = text;
+    CHECK(has(detection_section(run).missing, "evaluation.json"));
+  }
+  run.evaluation_json =
+      R"({"classes":[{"name":"a"}],"coco":{},"confusion":[[1,2,3],[4],[]],"curves":{"precision":[],"f1":[0.5],"classes":[{"class":7,"precision":[1],"f1":[]}]}})";
+  CHECK(!detection_section(run).html.empty());
 }
 
 TEST_CASE("files that are JSON of something else leave their sections out with a sentence") {

@@ -28,7 +28,7 @@ const std::string kTested =
 
 TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
   const tests::TemporaryFolder folder;
-  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 0);
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles);
   tests::put_bytes(folder / "metrics.jsonl", step(1, 3) + step(2, 1) + kTested);
   table.add_epoch(2, 1);
@@ -40,13 +40,30 @@ TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,3,0.5,0.5,,,2,4,6\n");
 }
 
+TEST_CASE("of a detector it is mean average precision, where there was anything to be found") {
+  const tests::TemporaryFolder folder;
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "map50", 0);
+  const std::string titles =
+      "epoch,step,learning_rate,training_loss,test_loss,test_map50,seconds,images_per_s,energy_j\n";
+  tests::put_bytes(folder / "metrics.jsonl",
+                   step(1, 3) + R"({"step":1,"map50":0.5,"map":0.25,"test_loss":0.125})" + "\n");
+  table.add_epoch(1, 1);
+  const std::string first = "1,1,0.5,3,0.125,0.5,2,4,\n";
+  CHECK(tests::bytes_of(folder / "epochs.csv") == titles + first);
+  tests::put_bytes(folder / "metrics.jsonl",
+                   step(1, 3) + R"({"step":1,"map50":0.5,"map":0.25,"test_loss":0.125})" + "\n" +
+                       step(2, 3) + R"({"step":2,"map50":null,"map":null,"test_loss":0.5})" + "\n");
+  table.add_epoch(2, 2);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == titles + first + "2,2,0.5,3,0.5,,2,4,\n");
+}
+
 TEST_CASE("a run that goes on keeps earlier rows, and the steps of an epoch that it has begun") {
   const tests::TemporaryFolder folder;
   const std::string first = "1,2,0.5,2,0.125,0.75,4,4,\n";
   tests::put_bytes(folder / "epochs.csv",
                    kTitles + first + "damaged\n2,4,0.5,2,0.1,0.8,4,4,\n3,6,cut o");
   tests::put_bytes(folder / "metrics.jsonl", step(1, 3) + step(2, 1) + kTested + step(3, 5));
-  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 3);
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 3);
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first);
   tests::put_bytes(folder / "metrics.jsonl",
                    step(1, 3) + step(2, 1) + kTested + step(3, 5) + step(4, 7));
@@ -62,24 +79,24 @@ TEST_CASE("a line that is longer than any row is left out, and a pipe is not wai
   tests::put_bytes(
       folder / "epochs.csv",
       kTitles + first + "2,3," + std::string(5000, '1') + "\n2,4,0.5,2,0.1,0.8,4,4,\n");
-  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 4);
+  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 4);
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,4,0.5,2,0.1,0.8,4,4,\n");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   std::filesystem::create_symlink(folder / "pipe", folder / "linked.csv");
-  const EpochTable other(folder / "linked.csv", folder / "metrics.jsonl", 4);
+  const EpochTable other(folder / "linked.csv", folder / "metrics.jsonl", "accuracy", 4);
   CHECK(tests::bytes_of(folder / "linked.csv") == kTitles);
 }
 
 TEST_CASE("a run from the start keeps no row of an earlier one") {
   const tests::TemporaryFolder folder;
   tests::put_bytes(folder / "epochs.csv", kTitles + "1,2,0.5,2,0.125,0.75,4,4,\n");
-  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 0);
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles);
 }
 
 TEST_CASE("an epoch of which nothing is known has an empty row") {
   const tests::TemporaryFolder folder;
-  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 0);
   table.add_epoch(7, 1);
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + "1,7,,,,,0,,\n");
 }

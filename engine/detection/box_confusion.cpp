@@ -1,0 +1,86 @@
+#include "engine/detection/box_confusion.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace tessera::engine {
+
+namespace {
+
+bool comes_before(const FoundBox& a, const FoundBox& b) {
+  return a.image != b.image ? a.image < b.image : a.score > b.score;
+}
+
+// The object of another class that `box` overlaps most, of those of its image that are left.
+std::optional<std::size_t> mistaken_object(const FoundBox& box,
+                                           const std::vector<TrueBox>& truth,
+                                           const std::vector<std::size_t>& of_image,
+                                           const std::vector<bool>& taken) {
+  double best = kPlainOverlap;
+  std::optional<std::size_t> match;
+  for (const std::size_t i : of_image) {
+    if (taken[i] || truth[i].label == box.label) {
+      continue;
+    }
+    const double overlap = plain_overlap(box.box, truth[i].box);
+    if (overlap > best) {
+      best = overlap;
+      match = i;
+    }
+  }
+  return match;
+}
+
+}  // namespace
+
+BoxConfusion box_confusion(const std::vector<TrueBox>& truth,
+                           const std::vector<FoundBox>& found,
+                           const std::vector<JudgedClass>& judged,
+                           double least_score) {
+  const std::size_t background = judged.size();
+  BoxConfusion counts(background + 1, std::vector<Index>(background + 1));
+  std::vector<bool> taken(truth.size());
+  std::vector<const FoundBox*> wrong;
+  for (std::size_t label = 0; label < judged.size(); ++label) {
+    for (const JudgedBox& box : judged[label].boxes) {
+      if (box.score < least_score) {
+        continue;
+      }
+      if (box.darknet == JudgedBox::Verdict::Right) {
+        taken[static_cast<std::size_t>(box.object)] = true;
+        ++counts[label][label];
+      } else if (box.darknet == JudgedBox::Verdict::Wrong) {
+        wrong.push_back(&found[static_cast<std::size_t>(box.found)]);
+      }
+    }
+  }
+  std::map<Index, std::vector<std::size_t>> objects;  // by image
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (!truth[i].crowd && truth[i].label >= 0 &&
+        static_cast<std::size_t>(truth[i].label) < background) {
+      objects[truth[i].image].push_back(i);
+    }
+  }
+  std::stable_sort(wrong.begin(), wrong.end(), [](const FoundBox* a, const FoundBox* b) {
+    return comes_before(*a, *b);
+  });
+  for (const FoundBox* box : wrong) {
+    const auto object = mistaken_object(*box, truth, objects[box->image], taken);
+    if (object) {
+      taken[*object] = true;
+    }
+    const std::size_t row = object ? static_cast<std::size_t>(truth[*object].label) : background;
+    ++counts[row][static_cast<std::size_t>(box->label)];
+  }
+  for (const auto& [image, of_image] : objects) {
+    for (const std::size_t i : of_image) {
+      if (!taken[i]) {
+        ++counts[static_cast<std::size_t>(truth[i].label)][background];
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace tessera::engine

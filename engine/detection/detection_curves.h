@@ -1,0 +1,37 @@
+// Curves of a detector over recall and score, by Darknet's rule of what is right, at an overlap of
+// kPlainOverlap.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/detection/judged_boxes.h"
+
+namespace tessera::engine {
+
+// Points lie at 0, 1 / kCurveSteps ... 1.
+inline constexpr int kCurveSteps = 100;
+[[nodiscard]] constexpr double curve_place(int point) {
+  return static_cast<double>(point) / kCurveSteps;
+}
+
+struct DetectionCurves {
+  // At each recall the best precision of that or a higher recall; 0 where it is not reached.
+  std::vector<double> precision;
+  // At each score the F1 of boxes with that or a higher score.
+  std::vector<double> f1;
+  friend bool operator==(const DetectionCurves&, const DetectionCurves&) = default;
+};
+
+struct CurvesOfClasses {
+  std::vector<std::optional<DetectionCurves>> classes;  // nothing where there are no objects
+  std::optional<DetectionCurves> mean;                  // over classes with objects
+
+  // Where the mean of F1 is highest, at the lowest such score. Only where there is a mean.
+  [[nodiscard]] int best_f1() const;
+};
+
+[[nodiscard]] CurvesOfClasses detection_curves(const std::vector<JudgedClass>& judged);
+
+}  // namespace tessera::engine

@@ -1,0 +1,30 @@
+// Pictures of a detector's run to look at, with their boxes: some that it has learnt from, as the
+// step saw them, and some that it was tested on, with what it found. Rank 0's, where it reads
+// pictures.
+//
+// A sheet has up to four pictures, two in a row, each at most 320 pixels a side, so that its file
+// has at most 1.3 MB; while it is drawn it takes as much again, and one image of the network's
+// input. Names are in ASCII: fonts would take more memory than all of this.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/data/batch.h"
+#include "engine/drawing/rgb_picture.h"
+#include "engine/train/detection_metrics.h"
+
+namespace tessera::engine {
+
+// The first pictures of the batch of a step, counted from 1, after all augmentation, with their
+// objects in dashed frames. Throws InputError where one cannot be read.
+[[nodiscard]] RgbPicture training_sheet(const BatchSource& training, Index step);
+
+// Pictures evenly from the first to the last, that `metrics` has seen as its first images and after
+// `step` steps: objects in dashed frames, in orange ones what was found. Likewise.
+[[nodiscard]] RgbPicture test_sheet(const BatchSource& testing,
+                                    Index step,
+                                    const DetectionMetrics& metrics);
+
+}  // namespace tessera::engine
