@@ -212,6 +212,7 @@ struct ConvertCommand {
   std::string model;
   std::string from;
   std::string to;
+  int layers = 0;  // how many, from the first, as `darknet partial` writes them; 0: all
 };
 void run_convert(const ConvertCommand& command);
 

@@ -85,14 +85,15 @@ void add_size(CLI::App& app, std::string& size) {
   add_text(app, "--size", size, "HxW", "input size, if other than the model's");
 }
 
-void add_freeze(CLI::App& app, std::string& layer) {
+void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
   add_text(app,
            "--freeze",
            layer,
            "LAYER",
-           "freeze the layers up to this one, counted from 0: they do not change and have no "
-           "backward pass; or none (default: those with stopbackward=1 in the model file, and all "
-           "before them)");
+           std::string("freeze the layers up to this one, counted from 0: they do not change and "
+                       "have no backward pass; ") +
+               (takes_weights ? "weights: those in --weights; " : "or ") +
+               "none (default: those with stopbackward=1 in the model file, and all before them)");
 }
 
 void add_json(CLI::App& app, bool& json, const char* help) {

@@ -42,16 +42,34 @@ void run_convert(const ConvertCommand& command) {
   const partitioner::Plan plan = make_plan(model.network, partition, 1);
   ParameterSet<float> parameters(model.network, plan, alone, true);
   const double epsilon = model.training.batch_norm_epsilon;
+  const bool to_safetensors = command.to.ends_with(".safetensors");
+  if (command.layers > model.network.size()) {
+    throw InputError(fmt::format(
+        "--layers {}: {} has {} layers", command.layers, command.model, model.network.size()));
+  }
+  if (command.layers > 0 && to_safetensors) {
+    throw InputError(command.to,
+                     0,
+                     "--layers is for Darknet's format: give a name that does not end in "
+                     ".safetensors, such as NAME.conv.N");
+  }
+  if (command.layers == 0 && !to_safetensors && !command.to.ends_with(".weights")) {
+    throw InputError(command.to, 0, "expected a name ending in .weights or .safetensors");
+  }
   load_weights(command.from, model.network, epsilon, parameters, alone);
   const Index seen = images_seen(command.from);
   const std::optional<Preparation> preparation = stored_preparation(command.from, alone);
-  if (command.to.ends_with(".weights")) {
-    save_darknet_weights(command.to, model.network, epsilon, seen, parameters, alone);
+  if (!to_safetensors) {
+    // As `darknet partial` does, a file of first layers counts from the first image on.
+    save_darknet_weights(command.to,
+                         model.network,
+                         epsilon,
+                         command.layers > 0 ? 0 : seen,
+                         parameters,
+                         alone,
+                         command.layers > 0 ? command.layers : model.network.size());
     warn_of_lost_preparation(command, preparation);
     return;
-  }
-  if (!command.to.ends_with(".safetensors")) {
-    throw InputError(command.to, 0, "expected a name ending in .weights or .safetensors");
   }
   const Optimizer<float> fresh(model.training, parameters, 0);
   save_checkpoint(command.to,

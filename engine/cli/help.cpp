@@ -75,7 +75,8 @@ constexpr std::array<Examples, 17> kExamples{
       "    --samples 6000,500,500 --sample-bytes 3072 --out data-map.toml\n"},
      {"convert",
       "  tessera convert m.cfg --from runs/a/best.safetensors --to m.weights\n"
-      "  tessera convert m.cfg --from m.weights --to m.safetensors\n"},
+      "  tessera convert m.cfg --from m.weights --to m.safetensors\n"
+      "  tessera convert m.cfg --from m.weights --to m.conv.29 --layers 29\n"},
      {"report",
       "  tessera report runs/a\n"
       "  tessera report runs/a --out a.html --title \"Six boards, one night\"\n"}}};

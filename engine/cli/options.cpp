@@ -397,6 +397,11 @@ void add_convert(CLI::App& program, ConvertCommand& command) {
   add_model(app, command.model);
   add_text(app, "--from", command.from, "FILE", "weights to read")->required();
   add_text(app, "--to", command.to, "FILE", "file to write, .weights or .safetensors")->required();
+  add_count(app,
+            "--layers",
+            command.layers,
+            "only the first N layers, in Darknet's format under any name: what other models that "
+            "begin alike can start from");
 }
 
 void add_report(CLI::App& program, ReportCommand& command) {

@@ -64,13 +64,14 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       request.seed,
       "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
   auto* resume = add_text(app, "--resume", request.resume, "FILE", "continue from this checkpoint");
-  add_text(app,
-           "--weights",
-           request.weights,
-           "FILE",
-           "start with these weights: a checkpoint, or a file in Darknet's .weights")
+  add_text(
+      app,
+      "--weights",
+      request.weights,
+      "FILE",
+      "start with these weights: a checkpoint, or Darknet's .weights, whole or of the first layers")
       ->excludes(resume);
-  add_freeze(app, request.freeze);
+  add_freeze(app, request.freeze, true);
   add_batch_norm(app,
                  request.batch_norm,
                  "batch statistics, running statistics, or each tile's own (not exact)");

@@ -106,7 +106,6 @@ Header read_weights_header(const InputFile& file) {
 struct LayersPresent {
   std::vector<Index> begins;
   Index other_outputs = 0;
-  Index bytes_left = 0;
 };
 
 // The last layer with parameters, -1 where there is none.
@@ -125,15 +124,28 @@ Index outputs_of(const Network& network, int layer, Index bytes) {
   return each > 0 && bytes > 0 && bytes % each == 0 ? bytes / each : 0;
 }
 
-[[noreturn]] void refuse_end(
-    const InputFile& file, const Network& network, int layer, Index bytes, Index left) {
+// What to do about a file that is not as long as the model's parameters.
+const char* length_hint(bool allow_partial) {
+  return allow_partial ? "is this the right model for these weights? (of one that only begins "
+                         "alike, cut out the first layers: convert --layers)"
+                       : "is this the right model for these weights?";
+}
+
+[[noreturn]] void refuse_end(const InputFile& file,
+                             const Network& network,
+                             int layer,
+                             Index offset,
+                             Index bytes,
+                             bool allow_partial) {
   throw InputError(file.path().string(),
                    0,
-                   fmt::format("ends in {}: it needs {} bytes of parameters, {} are left; is "
-                               "this the right model for these weights?",
+                   fmt::format("ends in {}, at byte {}: the layer's parameters are bytes {} to {}; "
+                               "{}",
                                layer_text(network, layer),
-                               bytes,
-                               left));
+                               file.size(),
+                               offset,
+                               offset + bytes,
+                               length_hint(allow_partial)));
 }
 
 // Where layers begin, of those from the first that fit into the file; throws where that is not what
@@ -158,20 +170,22 @@ LayersPresent layers_present(const InputFile& file,
       }
     }
     if (bytes > left) {
-      refuse_end(file, network, layer, bytes, left);
+      refuse_end(file, network, layer, offset, bytes, allow_partial);
     }
     present.begins.push_back(offset);
     offset += bytes;
   }
-  if (offset < file.size() && !allow_partial) {
-    throw InputError(file.path().string(),
-                     0,
-                     fmt::format("continues after the last layer: expected {} bytes, found {}; is "
-                                 "this the right model for these weights?",
-                                 offset,
-                                 file.size()));
+  if (offset < file.size()) {
+    throw InputError(
+        file.path().string(),
+        0,
+        fmt::format("continues after the last layer: the parameters of {} end at byte {}, the file "
+                    "at byte {}; {}",
+                    last < 0 ? "the model, which has none," : layer_text(network, last),
+                    offset,
+                    file.size(),
+                    length_hint(allow_partial)));
   }
-  present.bytes_left = file.size() - offset;
   return present;
 }
 
@@ -321,7 +335,6 @@ DarknetWeightsReader::DarknetWeightsReader(const std::filesystem::path& path,
   LayersPresent present = layers_present(file_, network, header.bytes, allow_partial);
   begins_ = std::move(present.begins);
   other_outputs_ = present.other_outputs;
-  bytes_left_ = present.bytes_left;
 }
 
 LayerWeights DarknetWeightsReader::vectors(int layer) const {
@@ -386,12 +399,12 @@ void write_darknet_weights(const std::filesystem::path& path,
                            const DarknetWeights& weights,
                            double batch_norm_epsilon) {
   expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
-  expects(std::cmp_equal(weights.layers.size(), network.size()), "weights have all layers");
+  expects(std::cmp_less_equal(weights.layers.size(), network.size()), "the network has the layers");
   AtomicFile file(path, Links::Follow);
   const std::array<std::int32_t, 3> version = {0, 2, 0};
   file.write(std::as_bytes(std::span(version)));
   file.write(std::as_bytes(std::span(&weights.seen, 1)));
-  for (int index = 0; index < network.size(); ++index) {
+  for (int index = 0; std::cmp_less(index, weights.layers.size()); ++index) {
     LayerWeights layer = weights.layers[static_cast<std::size_t>(index)];
     normalise_as_darknet(layer, batch_norm_epsilon);
     if (const auto order = local_order(network, index)) {

@@ -46,10 +46,9 @@ struct DarknetWeights {
 // must outlive the reader.
 class DarknetWeightsReader {
  public:
-  // Throws InputError with path and layer where the file ends too early or too late. With
-  // `allow_partial` it may end after any layer (as `darknet partial` cuts it), go on after the
-  // last, or have another number of outputs in the last one, which then counts as one it does not
-  // have.
+  // Throws InputError with path, layer and byte where the file ends too early or too late. With
+  // `allow_partial` it may end after any layer (as `darknet partial` cuts it), or have another
+  // number of outputs in the last one, which then counts as one it does not have.
   DarknetWeightsReader(const std::filesystem::path& path,
                        const partitioner::Network& network,
                        double batch_norm_epsilon = 1e-5,
@@ -60,9 +59,6 @@ class DarknetWeightsReader {
   // Outputs of the first layer that it does not have, where that has another number of them; else
   // 0.
   [[nodiscard]] Index other_outputs() const { return other_outputs_; }
-
-  // Bytes after the last layer.
-  [[nodiscard]] Index bytes_left() const { return bytes_left_; }
 
   // All of a layer but its weight. Throws InputError where a number is not finite, or a variance
   // negative.
@@ -80,13 +76,13 @@ class DarknetWeightsReader {
   bool transposed_ = false;    // weights of connected layers are (C, K)
   std::vector<Index> begins_;  // of each layer that is there, in bytes
   Index other_outputs_ = 0;
-  Index bytes_left_ = 0;
 };
 
 // The images that a file's header says its weights were trained on.
 [[nodiscard]] std::uint64_t darknet_images_seen(const std::filesystem::path& path);
 
-// Whole or not at all, see atomic_file.h. `weights` has all layers of the network.
+// Whole or not at all, see atomic_file.h. `weights.layers` are the network's, or the first of them:
+// then the file is a partial one.
 void write_darknet_weights(const std::filesystem::path& path,
                            const partitioner::Network& network,
                            const DarknetWeights& weights,

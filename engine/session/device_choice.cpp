@@ -11,6 +11,7 @@
 #include "engine/session/class_outputs.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/training_length.h"
+#include "engine/session/training_start.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/report/device_names.h"
 #include "partitioner/search/best_partition.h"
@@ -266,7 +267,8 @@ Index pictures_of(const TrainingRequest& request,
 
 PredictedChoice predict_choice(const TrainingRequest& request, const SessionObserver& observer) {
   const partitioner::ModelFile model = load_model(request.model, Communicator::self(), observer);
-  const partitioner::Network network = frozen(model.network, request.freeze);
+  const partitioner::Network network =
+      network_to_train(request, model.network, Communicator::self());
   partitioner::TrainingOptions training = training_options(request, model);
   expect_loss(network, request.model);
   const Index pictures = pictures_of(request, network, Split::Train);

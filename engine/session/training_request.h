@@ -38,6 +38,10 @@ struct PictureCacheRequest {
   std::filesystem::path folder = {};  // which outlasts the run
 };
 
+// TrainingRequest::freeze: the layers that TrainingRequest::weights has, up to the first that it
+// lacks.
+inline constexpr const char* kFreezeWeights = "weights";
+
 struct TrainingRequest {
   std::string model = {};  // model file
   std::string data = {};   // data set; with a data map "{rank}" in it is the number of the rank
@@ -54,7 +58,7 @@ struct TrainingRequest {
   Index subdivisions = 0;
   Index schedule_steps = 0;
 
-  // The last layer that does not learn, or "none"; empty: as the model file says.
+  // The last layer that does not learn, "none", or kFreezeWeights; empty: as the model file says.
   std::string freeze = {};
   Index patience = 0;  // tests without a better one after which training ends; 0: no limit
   std::optional<std::uint64_t> seed = {};  // nothing: that of the checkpoint to resume, else 1

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <stdexcept>
 #include <string>
 
 #include "engine/comm/agreement.h"
 #include "engine/session/model_setup.h"
 #include "engine/train/weights_file.h"
+#include "partitioner/base/printable.h"
 
 namespace tessera::engine {
 
@@ -45,22 +47,50 @@ void take_weights(const TrainingRequest& request,
     }
     return;
   }
-  for (const std::string& line : load_fitting_weights(request.weights,
+  const FittingWeights weights = load_fitting_weights(request.weights,
                                                       network,
                                                       trainer.options().training.batch_norm_epsilon,
                                                       trainer.execution().parameters(),
-                                                      communicator)) {
+                                                      communicator);
+  on_root(communicator, [&] {
+    if (!weights.taken.empty()) {
+      observer.say(fmt::format("taken from {}: {}\n", printable(request.weights), weights.taken));
+    }
+  });
+  for (const std::string& line : weights.misfits) {
     observer.warn(line, communicator);
   }
 }
 
 }  // namespace
 
+partitioner::Network network_to_train(const TrainingRequest& request,
+                                      const partitioner::Network& network,
+                                      const Communicator& communicator) {
+  if (request.freeze != kFreezeWeights) {
+    return agreed(communicator, [&] { return frozen(network, request.freeze); });
+  }
+  if (request.weights.empty()) {
+    throw AgreedError(
+        "--freeze weights needs --weights FILE: it freezes the layers that the file has");
+  }
+  const int last = last_layer_present(request.weights, network, communicator);
+  return agreed(communicator, [&] {
+    partitioner::Network result = network;
+    try {
+      freeze(result, last);
+    } catch (const std::invalid_argument& error) {
+      throw InputError(fmt::format("--freeze weights: {}", error.what()));
+    }
+    return result;
+  });
+}
+
 partitioner::ModelFile model_to_train(const TrainingRequest& request,
                                       const Communicator& communicator,
                                       const SessionObserver& observer) {
   partitioner::ModelFile model = load_model(request.model, communicator, observer);
-  model.network = agreed(communicator, [&] { return frozen(model.network, request.freeze); });
+  model.network = network_to_train(request, model.network, communicator);
   if (request.resume.empty()) {
     return model;
   }

@@ -16,6 +16,12 @@
 
 namespace tessera::engine {
 
+// The network with the layers frozen that the request names; without that, those that the model
+// file says. All ranks call this together.
+[[nodiscard]] partitioner::Network network_to_train(const TrainingRequest& request,
+                                                    const partitioner::Network& network,
+                                                    const Communicator& communicator);
+
 // The model file, with the layers frozen that the request names; without it, of a run to resume
 // those that were frozen in it, which is said where the model file says others. Throws AgreedError
 // where both are given and differ. All ranks call this together.

@@ -47,11 +47,35 @@ std::string shape_text(const std::vector<Index>& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
 
-// Which layers with parameters come from the file, and a line about each that does not. Rank 0's.
+// Which layers with parameters come from the file. Rank 0's.
 struct Fit {
   std::vector<char> taken;  // of each layer of the network
-  std::vector<std::string> lines;
+  FittingWeights told;
 };
+
+// "layers 0 to 28, 31": consecutive ones of those that have parameters.
+std::string taken_text(const ParameterSet<float>& parameters, const std::vector<char>& taken) {
+  std::vector<std::pair<int, int>> runs;
+  bool goes_on = false;
+  for (const Parameter<float>& parameter : parameters.all()) {
+    const int layer = parameter.plan->layer;
+    const bool is_taken = taken[static_cast<std::size_t>(layer)] != 0;
+    if (is_taken && goes_on) {
+      runs.back().second = layer;
+    } else if (is_taken) {
+      runs.emplace_back(layer, layer);
+    }
+    goes_on = is_taken;
+  }
+  std::string text;
+  for (const auto& [first, last] : runs) {
+    const char* const before =
+        text.empty() ? (runs.size() == 1 && first == last ? "layer " : "layers ") : ", ";
+    text += fmt::format("{}{}", before, first);
+    text += last > first ? fmt::format(" to {}", last) : "";
+  }
+  return text;
+}
 
 // A file of either kind. Rank 0's.
 class WeightsSource {
@@ -65,19 +89,14 @@ class WeightsSource {
       tensors_.emplace(path);
     } else {
       darknet_.emplace(path, network, batch_norm_epsilon, allow_partial);
-      if (darknet_->bytes_left() > 0) {
-        throw InputError(path.string(),
-                         0,
-                         fmt::format("has {} more bytes after the last layer; is this the right "
-                                     "model for these weights?",
-                                     darknet_->bytes_left()));
-      }
     }
   }
 
   [[nodiscard]] Fit fit(const ParameterSet<float>& parameters) const {
     Fit result;
     result.taken.assign(static_cast<std::size_t>(network_.size()), 1);
+    std::vector<std::string>& lines = result.told.misfits;
+    std::vector<int> lacking;
     for (const Parameter<float>& parameter : parameters.all()) {
       const auto layer = static_cast<std::size_t>(parameter.plan->layer);
       if (result.taken[layer] == 0) {
@@ -85,15 +104,47 @@ class WeightsSource {
       }
       if (const auto misfit = misfit_of(*parameter.plan)) {
         result.taken[layer] = 0;
-        result.lines.push_back(
-            fmt::format("{}: {} {} from scratch: {}",
-                        path_.string(),
-                        layer_text(network_, parameter.plan->layer),
-                        parameter.plan->frozen ? "is frozen and starts" : "starts",
-                        *misfit));
+        lacking.push_back(parameter.plan->layer);
+        lines.push_back(fmt::format("{}: {} {} from scratch: {}",
+                                    path_.string(),
+                                    layer_text(network_, parameter.plan->layer),
+                                    parameter.plan->frozen ? "is frozen and starts" : "starts",
+                                    *misfit));
       }
     }
+    if (darknet_ && lacking.size() > 1) {  // all behind the end of the file
+      lines = {fmt::format("{}: layers {} to {} start from scratch: the file ends before {}{}",
+                           path_.string(),
+                           lacking.front(),
+                           lacking.back(),
+                           layer_text(network_, lacking.front()),
+                           frozen_text(lacking.front()))};
+    }
+    if (!lines.empty()) {
+      result.told.taken = taken_text(parameters, result.taken);
+    }
     return result;
+  }
+
+  // The layer before the first one that has parameters which the file lacks.
+  [[nodiscard]] int last_present() const {
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const partitioner::LayerParameters shapes = layer_parameters(network_, layer);
+      for (const auto& [kind, shape] : {std::pair{ParameterKind::Weight, shapes.weight},
+                                        std::pair{ParameterKind::Bias, shapes.bias},
+                                        std::pair{ParameterKind::Scale, shapes.scale},
+                                        std::pair{ParameterKind::Mean, shapes.mean},
+                                        std::pair{ParameterKind::Variance, shapes.variance}}) {
+        partitioner::ParameterPlan parameter;
+        parameter.layer = layer;
+        parameter.kind = kind;
+        parameter.shape = shape;
+        if (shape.channels > 0 && misfit_of(parameter)) {
+          return layer - 1;
+        }
+      }
+    }
+    return network_.size() - 1;
   }
 
   // Throws InputError at the first parameter that the file does not have as the model does.
@@ -134,6 +185,14 @@ class WeightsSource {
   }
 
  private:
+  // Of layers from `first` on.
+  [[nodiscard]] std::string frozen_text(int first) const {
+    const int last = last_frozen(network_);
+    return last < first    ? ""
+           : last == first ? fmt::format("; layer {} is frozen", first)
+                           : fmt::format("; layers {} to {} are frozen", first, last);
+  }
+
   // Why a parameter cannot come from the file.
   [[nodiscard]] std::optional<std::string> misfit_of(const partitioner::ParameterPlan& plan) const {
     if (darknet_) {
@@ -227,11 +286,11 @@ void load_weights(const std::filesystem::path& path,
   root.finish();
 }
 
-std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
-                                              const Network& network,
-                                              double batch_norm_epsilon,
-                                              ParameterSet<float>& parameters,
-                                              const Communicator& communicator) {
+FittingWeights load_fitting_weights(const std::filesystem::path& path,
+                                    const Network& network,
+                                    double batch_norm_epsilon,
+                                    ParameterSet<float>& parameters,
+                                    const Communicator& communicator) {
   RootWork root(communicator);
   std::optional<WeightsSource> source;
   Fit fit;
@@ -244,7 +303,20 @@ std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
   root.finish();
   fill_parameters(source, shared_flags(fit.taken, communicator), parameters, communicator, root);
   root.finish();
-  return fit.lines;
+  return std::move(fit.told);
+}
+
+int last_layer_present(const std::filesystem::path& path,
+                       const Network& network,
+                       const Communicator& communicator) {
+  RootWork root(communicator);
+  int layer = -1;
+  root.run([&] {
+    constexpr double kAnyEpsilon = 0;  // no value is read
+    layer = WeightsSource(path, network, kAnyEpsilon, true).last_present();
+  });
+  root.finish();
+  return static_cast<int>(communicator.share(Index{layer}));
 }
 
 Index images_seen(const std::filesystem::path& path) {
@@ -260,12 +332,16 @@ void save_darknet_weights(const std::filesystem::path& path,
                           double batch_norm_epsilon,
                           Index images_seen,
                           const ParameterSet<float>& parameters,
-                          const Communicator& communicator) {
+                          const Communicator& communicator,
+                          int layers) {
   DarknetWeights weights;
   weights.seen = static_cast<std::uint64_t>(images_seen);
-  weights.layers.resize(network.layers.size());
-  weights.layers_filled = network.size();
+  weights.layers_filled = layers;
+  weights.layers.resize(static_cast<std::size_t>(weights.layers_filled));
   for (const Parameter<float>& parameter : parameters.all()) {
+    if (parameter.plan->layer >= weights.layers_filled) {
+      continue;
+    }
     std::vector<float> whole = parameters.gather(parameter, parameter.values.data());
     of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) =
         std::move(whole);

@@ -21,25 +21,37 @@ void load_weights(const std::filesystem::path& path,
                   ParameterSet<float>& parameters,
                   const Communicator& communicator);
 
+// What came from a file. Rank 0's.
+struct FittingWeights {
+  std::string taken = {};                 // "layers 0 to 28, 31"; empty: all
+  std::vector<std::string> misfits = {};  // a line about those that did not
+};
+
 // Takes the layers that the file has in the network's sizes; the others keep the values that they
-// have. Returns, on rank 0, a line about each that does not come from the file; throws where none
-// does.
-[[nodiscard]] std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
-                                                            const partitioner::Network& network,
-                                                            double batch_norm_epsilon,
-                                                            ParameterSet<float>& parameters,
-                                                            const Communicator& communicator);
+// have. Throws where no layer comes from the file.
+[[nodiscard]] FittingWeights load_fitting_weights(const std::filesystem::path& path,
+                                                  const partitioner::Network& network,
+                                                  double batch_norm_epsilon,
+                                                  ParameterSet<float>& parameters,
+                                                  const Communicator& communicator);
+
+// The last layer that load_fitting_weights() would take, with all before it: up to the first one
+// that the file lacks. -1: that is the first layer with parameters.
+[[nodiscard]] int last_layer_present(const std::filesystem::path& path,
+                                     const partitioner::Network& network,
+                                     const Communicator& communicator);
 
 // The images that the training of a file of weights has seen; 0 where it does not say. Reads on
 // this rank alone.
 [[nodiscard]] Index images_seen(const std::filesystem::path& path);
 
-// Only the weights, to a Darknet .weights file.
+// Only the weights of so many layers, from the first, to a Darknet .weights file.
 void save_darknet_weights(const std::filesystem::path& path,
                           const partitioner::Network& network,
                           double batch_norm_epsilon,
                           Index images_seen,
                           const ParameterSet<float>& parameters,
-                          const Communicator& communicator);
+                          const Communicator& communicator,
+                          int layers);
 
 }  // namespace tessera::engine

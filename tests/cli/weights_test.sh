@@ -95,7 +95,30 @@ done
 bytes=$((20 + 4 * $(perl -ne '/^filters=(\d+)/ and $f = $1; /^size=(\d+)/ and print($f * (1 + $1 * $1)) and exit' models/lenet5.cfg)))
 head -c "$bytes" "$folder/ten.weights" >"$folder/lenet.conv.1"
 works 2 "${fine[@]}" --weights "$folder/lenet.conv.1"
-expect 'the layers that a partial file lacks start from scratch' grep -qE 'lenet\.conv\.1: layer [0-9]+ \([a-z]+\) starts from scratch: the file ends before it' "$folder/err"
+expect 'the layers that a partial file lacks start from scratch' grep -qE \
+  'lenet\.conv\.1: layers 2 to 6 start from scratch: the file ends before layer 2 \(convolutional\)$' "$folder/err"
+expect 'the others are named, too' grep -q '^taken from .*/lenet\.conv\.1: layer 0$' "$folder/out"
 refused 'lenet\.conv\.1: ends in layer' eval models/lenet5.cfg --data "$data" --weights "$folder/lenet.conv.1"
+# Cut out here, it is that file but for the images that it has seen, none; what the file has can be frozen by that.
+works 1 convert models/lenet5.cfg --from "$folder/ten.weights" --to "$folder/cut.conv.1" --layers 1
+expect 'convert --layers cuts as that' cmp <(tail -c +21 "$folder/lenet.conv.1") <(tail -c +21 "$folder/cut.conv.1")
+works 3 "${fine[@]}" --weights "$folder/cut.conv.1" --freeze weights
+expect 'what the file has is frozen' grep -q 'layers 0-1 frozen' "$folder/out"
+works 1 convert models/lenet5.cfg --from "$folder/ten.weights" --to "$folder/ten.safetensors"
+expect 'it did not change' perl "$support/compare_tensors.pl" "$folder/ten.safetensors" "$folder/fine/checkpoint.safetensors" 0 '^layers\.0\.'
+works 1 "${fine[@]}" --weights "$folder/ten.safetensors" --freeze weights
+expect 'all but the last layer are frozen, which fits no longer' grep -q 'layers 0-5 frozen' "$folder/out"
+refused 'freeze weights: .*nothing is left to learn' train models/lenet5.cfg --data "$data" --run "$folder/no" --steps 1 --weights "$folder/ten.weights" --freeze weights
+refused 'freeze weights needs --weights' "${fine[@]}" --freeze weights
+refused 'freeze weights needs --weights' "${fine[@]}" --freeze weights --resume "$folder/ten/checkpoint.safetensors"
+# Neither one byte less nor another model's.
+head -c "$((bytes - 4))" "$folder/ten.weights" >"$folder/less.conv.1"
+refused "less\.conv\.1: ends in layer 0 \(convolutional\), at byte $((bytes - 4)): the layer's parameters are bytes 20 to $bytes" \
+  "${fine[@]}" --weights "$folder/less.conv.1"
+sed 's/^filters=16$/filters=15/' models/lenet5.cfg >"$folder/fifteen.cfg"
+refused 'ten\.weights: continues after the last layer: the parameters of layer 6 \(connected\) end at byte [0-9]+, the file at byte [0-9]+; .*convert --layers' \
+  train "$folder/fifteen.cfg" --data "$data" --run "$folder/no" --steps 1 --weights "$folder/ten.weights"
+refused 'layers 99: .* has 8 layers' convert models/lenet5.cfg --from "$folder/ten.weights" --to "$folder/cut.conv.99" --layers 99
+refused "such as NAME\.conv\.N" convert models/lenet5.cfg --from "$folder/ten.weights" --to "$folder/cut.safetensors" --layers 1
 head -c 20 "$folder/ten.weights" >"$folder/nothing.conv"
 refused 'nothing\.conv: has no layer that fits' "${fine[@]}" --weights "$folder/nothing.conv"

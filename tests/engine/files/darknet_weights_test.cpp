@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <limits>
 #include <random>
 #include <span>
@@ -327,9 +328,19 @@ TEST_CASE("a file cut at any byte is refused with the layer where it ends") {
   }
   put_bytes(path, bytes.substr(0, bytes.size() - 4));
   CHECK(has(error_of(path, small_network()),
-            "ends in layer 4 (connected): it needs 72 bytes of parameters, 68 are left"));
+            fmt::format("ends in layer 4 (connected), at byte {}: the layer's parameters are bytes "
+                        "{} to {};",
+                        bytes.size() - 4,
+                        bytes.size() - 72,
+                        bytes.size())));
   put_bytes(path, bytes + "more");
-  CHECK(has(error_of(path, small_network()), "continues after the last layer"));
+  for (const bool allow_partial : {false, true}) {
+    CHECK(has(error_of(path, small_network(), allow_partial),
+              fmt::format("continues after the last layer: the parameters of layer 4 (connected) "
+                          "end at byte {}, the file at byte {};",
+                          bytes.size(),
+                          bytes.size() + 4)));
+  }
 }
 
 TEST_CASE("a partial file fills the layers it has and no others") {
@@ -347,10 +358,28 @@ TEST_CASE("a partial file fills the layers it has and no others") {
 
   put_bytes(path, bytes.substr(0, bytes.size() - 4));
   CHECK(has(error_of(path, small_network(), true), "ends in layer 4 (connected)"));
-  put_bytes(path, bytes + "of a larger network");
-  CHECK(read_darknet_weights(path, small_network(), 1e-5, true).layers_filled == 6);
   put_bytes(path, header(0, 2, 5, 8));
   CHECK(read_darknet_weights(path, small_network(), 1e-5, true).layers_filled == 0);
+}
+
+TEST_CASE("the first layers are written as the bytes that a whole file begins with") {
+  const TemporaryFolder folder;
+  DarknetWeights weights;
+  weights.layers = darknet_layers();
+  write_darknet_weights(folder / "whole.weights", small_network(), weights);
+  const std::string whole = bytes_of(folder / "whole.weights");
+  for (std::size_t layers = 0; layers <= 6; ++layers) {
+    CAPTURE(layers);
+    weights.layers.resize(layers);
+    write_darknet_weights(folder / "partial", small_network(), weights);
+    const std::string partial = bytes_of(folder / "partial");
+    CHECK(partial == whole.substr(0, partial.size()));
+    // Layers 1 and 5 have no parameters: a file cannot tell whether it has them.
+    const int filled =
+        DarknetWeightsReader(folder / "partial", small_network(), 1e-5, true).layers_filled();
+    CHECK(filled == (layers == 1 ? 2 : layers == 5 ? 6 : static_cast<int>(layers)));
+    weights.layers = darknet_layers();
+  }
 }
 
 TEST_CASE("a last layer with another number of outputs counts as one that the file lacks") {
