@@ -151,6 +151,25 @@ def losses(name):
     return table(["batch", "step, s", "even share of one device", "more computing", "exchange of maps", "batch statistics", "gradient reduction"], rows)
 
 
+def detectors():
+    """Whole detectors: a line for one device and one for all of them."""
+    path = BENCH / "speed/detectors.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    steps = list(all_steps(path))
+    single = {(step.row["model"], step.batch): step for step in steps if step.name == "each"}
+    rows = []
+    for step in steps:
+        one = single.get((step.row["model"], step.batch))
+        alone = step is one
+        times = "" if alone or not one or not one.rounds or not step.rounds else fixed(one.measured_s / step.measured_s)
+        rows.append([step.row["model"], 1 if alone else step.devices, figures(step.predicted_s), figures(step.measured_s) if step.rounds else "",
+                     times, "" if alone or not one else fixed(one.predicted_s / step.predicted_s), mib(step.planned_bytes), mib(step.peak_bytes) if step.rounds else "",
+                     "" if alone else mib(step.get("bytes"))])
+    return table(["<model", "devices", "predicted, s", "measured, s", "times one device", "predicted", "planned, MiB", "peak, MiB", "sent, MiB"],
+                 rows) + origin_words(path)
+
+
 def speed_by_rate(name):
     path = BENCH / "speed" / name
     rows = [[step.row["rate_mbit"], step.batch, step.name, figures(step.predicted_s), with_range(step.measured_s, step.get("least_s"), step.get("most_s")),
@@ -655,6 +674,7 @@ TABLES = {
     "speed-9-gflops": lambda: speed("speed_9gflops.csv"),
     "speed-9-gflops-losses": lambda: losses("speed_9gflops.csv"),
     "speed-by-rate": lambda: speed_by_rate("speed_416.csv"),
+    "detectors": detectors,
     "group-size-verdict": group_size_verdict,
     "group-size-100": lambda: group_size("100"),
     "group-size-20": lambda: group_size("20"),
