@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/network/layer_traits.h"
+#include "partitioner/plan/recomputation.h"
 
 namespace tessera::partitioner {
 
@@ -50,8 +51,14 @@ bool gradients_travel(const Plan& plan, int first, int last) {
   return false;
 }
 
-bool ends_recomputed_group(const Plan& plan, int layer) {
-  return plan.recomputes(plan.group(layer)) && plan.group(layer + 1) != plan.group(layer);
+// One of which something runs again, and so takes memory.
+bool ends_recomputed_group(const Network& network, const Plan& plan, int layer) {
+  const int group = plan.group(layer);
+  if (!plan.recomputes(group) || plan.group(layer + 1) == group) {
+    return false;
+  }
+  const GroupGeometry& geometry = plan.groups[static_cast<std::size_t>(group)];
+  return runs_again(network, {geometry.first, geometry.last});
 }
 
 bool may_be_deferred(const Network& network, int layer, int next) {
@@ -59,9 +66,9 @@ bool may_be_deferred(const Network& network, int layer, int next) {
          takes_batch_statistics(network.layer(next));
 }
 
-bool recomputed_group_ends(const Plan& plan, int first, int last) {
+bool recomputed_group_ends(const Network& network, const Plan& plan, int first, int last) {
   for (int map = first; map <= last; ++map) {
-    if (ends_recomputed_group(plan, map)) {
+    if (ends_recomputed_group(network, plan, map)) {
       return true;
     }
   }
@@ -82,7 +89,7 @@ std::vector<DeferredWeights> deferred_weights(const Network& network, const Plan
     if (may_be_deferred(network, layer, next)) {
       const int last = layer - 1;
       deferred[static_cast<std::size_t>(layer)] = {
-          recomputed_group_ends(plan, next, last) ? kNoLayer : next,
+          recomputed_group_ends(network, plan, next, last) ? kNoLayer : next,
           gradients_travel(plan, next, last)};
     }
   }

@@ -134,4 +134,14 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network,
   return layers;
 }
 
+bool runs_again(const Network& network, const LayerRun& group) {
+  const auto any = [](const std::vector<RecomputedLayer>& layers) {
+    return std::any_of(
+        layers.begin(), layers.end(), [](const RecomputedLayer& layer) { return layer.runs; });
+  };
+  const std::vector<int> no_pools(network.layers.size(), kNoLayer);
+  return any(recomputed_layers(network, group, no_pools)) ||
+         any(recomputed_work(network, group, {}));
+}
+
 }  // namespace tessera::partitioner

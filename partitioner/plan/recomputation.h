@@ -38,4 +38,7 @@ namespace tessera::partitioner {
 [[nodiscard]] std::vector<RecomputedLayer> recomputed_work(
     const Network& network, const LayerRun& group, const std::vector<OwnerReduction>& reductions);
 
+// Whether any of it does, on some rank; where nothing does, recomputing the group changes nothing.
+[[nodiscard]] bool runs_again(const Network& network, const LayerRun& group);
+
 }  // namespace tessera::partitioner

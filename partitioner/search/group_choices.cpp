@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "partitioner/plan/recomputation.h"
 #include "partitioner/search/group_memory.h"
 
 namespace tessera::partitioner {
@@ -205,7 +206,9 @@ void GroupChoices::add_variants(const Group& group,
   const double recompute_j = joules(cost, [](const RankSeconds& rank) { return rank.recompute_s; });
   choices.back().computing_j =
       joules(cost, [](const RankSeconds& rank) { return rank.total(); }) - recompute_j;
-  if (recompute_s == 0) {  // nothing would run again
+  // What runs again may take no time to speak of, and saves memory all the same.
+  const bool recomputes = counts_memory() && options_.memory.training;
+  if (!recomputes || !runs_again(network_, {group.first, group.last})) {
     return;
   }
   GroupChoice recomputed = choices.back();

@@ -92,6 +92,17 @@ TEST_CASE("weights are not deferred while a recomputed group runs again") {
   CHECK(deferred(network, rows)[1] == DeferredWeights{kNoLayer, true});
 }
 
+TEST_CASE("a recomputed group of which nothing runs again changes nothing") {
+  const Network network = deferring_network();
+  Partition partition = cut(network, {{0, 1}, {2, 2}, {3, 4}}, tests::images_cut(kDeferringRanks));
+  const Deferred kept = deferred(network, partition);
+  REQUIRE(kept[3] == whole(1));
+  partition.groups[1].recompute = true;  // a pool, whose map the next group's backward pass reads
+  CHECK(!runs_again(network, {2, 2}));
+  CHECK(deferred(network, partition) == kept);
+  CHECK(runs_again(network, {0, 1}));
+}
+
 TEST_CASE("weights are deferred for nobody where one rank has all, or nothing is normalised") {
   const Network network = deferring_network();
   CHECK(deferred(network, tests::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -35,11 +36,10 @@ Problem random_problem(std::uint64_t seed, std::size_t most_layers = 4) {
   Draw draw(seed);
   Problem problem;
   problem.options.batch = draw.between(1, 2);
-  problem.network = tests::random_network(
-      draw,
-      {.batch = problem.options.batch,
-       .most_layers = static_cast<Index>(most_layers),
-       .of_detectors = true});
+  problem.network = tests::random_network(draw,
+                                          {.batch = problem.options.batch,
+                                           .most_layers = static_cast<Index>(most_layers),
+                                           .of_detectors = true});
   auto& layers = problem.network.layers;
   layers.resize(std::min(layers.size(), most_layers), LayerSpec{});
   const int devices = static_cast<int>(draw.between(1, layers.size() < 4 ? 3 : 2));
@@ -202,7 +202,11 @@ TEST_CASE("the search finds the fastest of all partitions") {
 
 TEST_CASE("under a limit of memory the search finds the fastest of all partitions that fit") {
   int recomputed = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  std::vector<std::uint64_t> seeds(20);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  // Groups that take no time to recompute, and some of which nothing runs again.
+  seeds.insert(seeds.end(), {22, 23, 33, 79, 104});
+  for (const std::uint64_t seed : seeds) {
     CAPTURE(seed);
     Problem problem = random_problem(seed, seed % 4 == 0 ? 4 : 3);
     const std::vector<Outcome> all = outcomes(problem, true);
