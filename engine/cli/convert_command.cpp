@@ -41,12 +41,12 @@ void run_convert(const ConvertCommand& command) {
   const partitioner::Partition partition = partitioner::single_tile(model.network);
   const partitioner::Plan plan = make_plan(model.network, partition, 1);
   ParameterSet<float> parameters(model.network, plan, alone, true);
-  const double epsilon = model.training.batch_norm_epsilon;
-  load_weights(command.from, model.network, epsilon, parameters, alone);
+  const partitioner::NormRule& norm = model.training.norm;
+  load_weights(command.from, model.network, norm, parameters, alone);
   const Index seen = images_seen(command.from);
   const std::optional<Preparation> preparation = stored_preparation(command.from, alone);
   if (command.to.ends_with(".weights")) {
-    save_darknet_weights(command.to, model.network, epsilon, seen, parameters, alone);
+    save_darknet_weights(command.to, model.network, norm, seen, parameters, alone);
     warn_of_lost_preparation(command, preparation);
     return;
   }

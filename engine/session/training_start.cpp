@@ -47,7 +47,7 @@ void take_weights(const TrainingRequest& request,
   }
   for (const std::string& line : load_fitting_weights(request.weights,
                                                       network,
-                                                      trainer.options().training.batch_norm_epsilon,
+                                                      trainer.options().training.norm,
                                                       trainer.execution().parameters(),
                                                       communicator)) {
     observer.warn(line, communicator);

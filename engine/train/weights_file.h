@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "engine/execution/parameters.h"
+#include "partitioner/network/norm_rule.h"
 
 namespace tessera::engine {
 
 // The file must have all weights of the network.
 void load_weights(const std::filesystem::path& path,
                   const partitioner::Network& network,
-                  double batch_norm_epsilon,
+                  const partitioner::NormRule& norm,
                   ParameterSet<float>& parameters,
                   const Communicator& communicator);
 
@@ -26,7 +27,7 @@ void load_weights(const std::filesystem::path& path,
 // does.
 [[nodiscard]] std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
                                                             const partitioner::Network& network,
-                                                            double batch_norm_epsilon,
+                                                            const partitioner::NormRule& norm,
                                                             ParameterSet<float>& parameters,
                                                             const Communicator& communicator);
 
@@ -37,7 +38,7 @@ void load_weights(const std::filesystem::path& path,
 // Only the weights, to a Darknet .weights file.
 void save_darknet_weights(const std::filesystem::path& path,
                           const partitioner::Network& network,
-                          double batch_norm_epsilon,
+                          const partitioner::NormRule& norm,
                           Index images_seen,
                           const ParameterSet<float>& parameters,
                           const Communicator& communicator);
