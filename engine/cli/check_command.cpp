@@ -57,8 +57,8 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
   warn_of_idle_ranks(partition, communicator, messages);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);
-  const EqualityReport report =
-      check_equality({network, partition, command.batch, command.seed}, communicator);
+  const EqualityReport report = check_equality(
+      {network, partition, command.batch, command.seed, model.training.norm}, communicator);
   const bool passed = communicator.share(violations.empty() && report.within_bounds);
   if (communicator.rank() != 0) {
     return passed;

@@ -41,7 +41,7 @@ void run_convert(const ConvertCommand& command) {
   const partitioner::Partition partition = partitioner::single_tile(model.network);
   const partitioner::Plan plan = make_plan(model.network, partition, 1);
   ParameterSet<float> parameters(model.network, plan, alone, true);
-  const double epsilon = model.training.batch_norm_epsilon;
+  const partitioner::NormRule& norm = model.training.norm;
   const bool to_safetensors = command.to.ends_with(".safetensors");
   if (command.layers > model.network.size()) {
     throw InputError(fmt::format(
@@ -56,14 +56,14 @@ void run_convert(const ConvertCommand& command) {
   if (command.layers == 0 && !to_safetensors && !command.to.ends_with(".weights")) {
     throw InputError(command.to, 0, "expected a name ending in .weights or .safetensors");
   }
-  load_weights(command.from, model.network, epsilon, parameters, alone);
+  load_weights(command.from, model.network, norm, parameters, alone);
   const Index seen = images_seen(command.from);
   const std::optional<Preparation> preparation = stored_preparation(command.from, alone);
   if (!to_safetensors) {
     // As `darknet partial` does, a file of first layers counts from the first image on.
     save_darknet_weights(command.to,
                          model.network,
-                         epsilon,
+                         norm,
                          command.layers > 0 ? 0 : seen,
                          parameters,
                          alone,

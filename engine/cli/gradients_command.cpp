@@ -58,8 +58,7 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
       agreed_partition(
           model.network, request, {.model = command.model, .batch = batch}, communicator, messages),
       command.batch_norm.value_or(BatchNormMode::Sync),
-      model.training.batch_norm_epsilon,
-      model.training.batch_norm_rate,
+      model.training.norm,
       command.in};
   expect_exact_gradients(options.partition, "gradients");
   warn_of_idle_ranks(options.partition, communicator, messages);

@@ -97,8 +97,7 @@ Site ActionPerformer<T>::site(int layer) const {
           plan_,
           rank_,
           layer,
-          options_.batch_norm_rate,
-          options_.batch_norm_epsilon,
+          options_.norm,
           arena.fused_pool[at],
           layer > 0 && arena.fused_pool[at - 1] == layer,
           arena.argmax_pool[at]};

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "partitioner/network/norm_rule.h"
+
 namespace tessera::engine {
 
 struct ExecutionOptions {
@@ -9,8 +11,7 @@ struct ExecutionOptions {
   bool image_gradient = false;  // also of the network's input
   bool keep_maps = false;       // so that each map can be looked at after the forward pass; else
                                 // only the output and those that losses are taken of
-  double batch_norm_rate = 0.1;
-  double batch_norm_epsilon = 1e-5;
+  partitioner::NormRule norm = {};
 };
 
 }  // namespace tessera::engine

@@ -249,7 +249,11 @@ std::vector<float> in_file_order(const LocalOrder& order, const std::vector<floa
 }
 
 // variance' + epsilon = (sqrt(variance) + 1e-6)^2, in double, rounded once.
-void normalise_as_ours(LayerWeights& layer, double epsilon) {
+void normalise_as_ours(LayerWeights& layer, const partitioner::NormRule& norm) {
+  if (norm.form == partitioner::NormForm::Darknet) {
+    return;
+  }
+  const double epsilon = norm.epsilon;
   for (std::size_t k = 0; k < layer.variance.size(); ++k) {
     const double divisor = std::sqrt(double{layer.variance[k]}) + kDarknetEpsilon;
     const double variance = divisor * divisor - epsilon;
@@ -262,7 +266,11 @@ void normalise_as_ours(LayerWeights& layer, double epsilon) {
   }
 }
 
-void normalise_as_darknet(LayerWeights& layer, double epsilon) {
+void normalise_as_darknet(LayerWeights& layer, const partitioner::NormRule& norm) {
+  if (norm.form == partitioner::NormForm::Darknet) {
+    return;
+  }
+  const double epsilon = norm.epsilon;
   for (std::size_t k = 0; k < layer.variance.size(); ++k) {
     const double divisor = std::sqrt(double{layer.variance[k]} + epsilon);
     const double root = divisor - kDarknetEpsilon;
@@ -325,10 +333,10 @@ void check_variances(const LayerWeights& layer, const std::string& path, const s
 
 DarknetWeightsReader::DarknetWeightsReader(const std::filesystem::path& path,
                                            const Network& network,
-                                           double batch_norm_epsilon,
+                                           const partitioner::NormRule& norm,
                                            bool allow_partial)
-    : file_(path), network_(&network), batch_norm_epsilon_(batch_norm_epsilon) {
-  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
+    : file_(path), network_(&network), norm_(norm) {
+  expects(norm.epsilon >= 0, "what is added to a variance is not negative");
   const Header header = read_weights_header(file_);
   seen_ = header.seen;
   transposed_ = header.transposed;
@@ -354,7 +362,7 @@ LayerWeights DarknetWeightsReader::vectors(int layer) const {
   for (const Part& part : parts_of(*network_, layer)) {
     check_finite(result.*part.values, 0, file_.path().string(), who, part.values);
   }
-  normalise_as_ours(result, batch_norm_epsilon_);
+  normalise_as_ours(result, norm_);
   return result;
 }
 
@@ -397,8 +405,8 @@ std::uint64_t darknet_images_seen(const std::filesystem::path& path) {
 void write_darknet_weights(const std::filesystem::path& path,
                            const Network& network,
                            const DarknetWeights& weights,
-                           double batch_norm_epsilon) {
-  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
+                           const partitioner::NormRule& norm) {
+  expects(norm.epsilon >= 0, "what is added to a variance is not negative");
   expects(std::cmp_less_equal(weights.layers.size(), network.size()), "the network has the layers");
   AtomicFile file(path, Links::Follow);
   const std::array<std::int32_t, 3> version = {0, 2, 0};
@@ -406,7 +414,7 @@ void write_darknet_weights(const std::filesystem::path& path,
   file.write(std::as_bytes(std::span(&weights.seen, 1)));
   for (int index = 0; std::cmp_less(index, weights.layers.size()); ++index) {
     LayerWeights layer = weights.layers[static_cast<std::size_t>(index)];
-    normalise_as_darknet(layer, batch_norm_epsilon);
+    normalise_as_darknet(layer, norm);
     if (const auto order = local_order(network, index)) {
       layer.weight = in_file_order(*order, layer.weight);
     }

@@ -6,10 +6,10 @@
 //   / groups, F, F) connected:     bias K, weight (K, C), with batch normalisation then scale K,
 //   mean K, variance K
 //
-// In memory everything is as this program computes: (x - mean) / sqrt(variance + epsilon) * scale +
-// bias. Darknet divides by sqrt(variance) + 1e-6, so variances are converted both ways; inference
-// agrees to rounding. Where no variance would do (it would be negative), scale takes the
-// difference.
+// In memory everything is as the rule of batch normalisation has it. By PyTorch's that is
+// (x - mean) / sqrt(variance + epsilon) * scale + bias. Darknet divides by sqrt(variance) + 1e-6,
+// so variances are converted both ways; inference agrees to rounding. Where no variance would do
+// (it would be negative), scale takes the difference. By Darknet's rule nothing is converted.
 
 #pragma once
 
@@ -20,6 +20,7 @@
 
 #include "engine/files/input_file.h"
 #include "partitioner/network/network.h"
+#include "partitioner/network/norm_rule.h"
 
 namespace tessera::engine {
 
@@ -51,7 +52,7 @@ class DarknetWeightsReader {
   // number of outputs in the last one, which then counts as one it does not have.
   DarknetWeightsReader(const std::filesystem::path& path,
                        const partitioner::Network& network,
-                       double batch_norm_epsilon = 1e-5,
+                       const partitioner::NormRule& norm = {},
                        bool allow_partial = false);
 
   [[nodiscard]] std::uint64_t seen() const { return seen_; }
@@ -71,7 +72,7 @@ class DarknetWeightsReader {
  private:
   InputFile file_;
   const partitioner::Network* network_;
-  double batch_norm_epsilon_;
+  partitioner::NormRule norm_;
   std::uint64_t seen_ = 0;
   bool transposed_ = false;    // weights of connected layers are (C, K)
   std::vector<Index> begins_;  // of each layer that is there, in bytes
@@ -86,6 +87,6 @@ class DarknetWeightsReader {
 void write_darknet_weights(const std::filesystem::path& path,
                            const partitioner::Network& network,
                            const DarknetWeights& weights,
-                           double batch_norm_epsilon = 1e-5);
+                           const partitioner::NormRule& norm = {});
 
 }  // namespace tessera::engine

@@ -53,8 +53,7 @@ struct Site {
   const partitioner::Plan* plan = nullptr;
   int rank = 0;
   int layer = 0;
-  double batch_norm_rate = 0.1;
-  double batch_norm_epsilon = 1e-5;
+  partitioner::NormRule norm;
   int fused_pool = partitioner::kNoLayer;   // that takes the layer's output while it is being made
   bool is_fused = false;                    // the layer is such a pool: it has nothing to do
   int argmax_pool = partitioner::kNoLayer;  // whose argmax the gradient of the weights is made from

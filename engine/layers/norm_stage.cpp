@@ -1,7 +1,5 @@
 #include "engine/layers/norm_stage.h"
 
-#include <cmath>
-
 namespace tessera::engine {
 
 template <class T>
@@ -39,23 +37,18 @@ void NormStage<T>::assign_norms(const LayerViews<T>& views) const {
   std::vector<ChannelNorm<T>>& norms = views.norm->norms;
   norms.resize(all.size());
   const ParameterViews<T>& parameters = views.parameters;
-  const double rate = site_.batch_norm_rate;
+  const NormRule& rule = site_.norm;
   for (std::size_t c = 0; c < norms.size(); ++c) {
     if (all[c].count == 0) {  // nothing known but what was seen before
-      const double running = static_cast<double>(parameters.variance[c]);
-      norms[c] = {parameters.mean[c],
-                  static_cast<T>(1 / std::sqrt(running + site_.batch_norm_epsilon))};
+      norms[c] = running_norm(rule, parameters.mean[c], parameters.variance[c]);
       continue;
     }
-    const double variance = all[c].squares / all[c].count;
-    const double unbiased = all[c].count > 1 ? all[c].squares / (all[c].count - 1) : variance;
-    norms[c] = {static_cast<T>(all[c].mean),
-                static_cast<T>(1 / std::sqrt(variance + site_.batch_norm_epsilon))};
-    const auto blend = [rate](T& running, double batch) {
+    norms[c] = batch_norm<T>(rule, all[c]);
+    const auto blend = [rate = rule.rate](T& running, double batch) {
       running = static_cast<T>((1 - rate) * static_cast<double>(running) + rate * batch);
     };
     blend(parameters.mean[c], all[c].mean);
-    blend(parameters.variance[c], unbiased);
+    blend(parameters.variance[c], running_variance(all[c]));
   }
 }
 

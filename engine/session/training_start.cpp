@@ -49,7 +49,7 @@ void take_weights(const TrainingRequest& request,
   }
   const FittingWeights weights = load_fitting_weights(request.weights,
                                                       network,
-                                                      trainer.options().training.batch_norm_epsilon,
+                                                      trainer.options().training.norm,
                                                       trainer.execution().parameters(),
                                                       communicator);
   on_root(communicator, [&] {

@@ -154,7 +154,10 @@ Outcome<T> run(const EqualityOptions& options,
                const Communicator& communicator) {
   const partitioner::Network& network = options.network;
   const partitioner::Plan plan = make_plan(network, partition, options.batch);
-  Execution<T> execution(network, plan, communicator, {.image_gradient = true, .keep_maps = true});
+  Execution<T> execution(network,
+                         plan,
+                         communicator,
+                         {.image_gradient = true, .keep_maps = true, .norm = options.norm});
   ParameterSet<T>& parameters = execution.parameters();
   draw_parameters(parameters, options.seed);
   const bool root = communicator.rank() == 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
+#include "partitioner/network/norm_rule.h"
 #include "partitioner/partition/partition.h"
 
 namespace tessera::engine {
@@ -55,6 +56,7 @@ struct EqualityOptions {
   const partitioner::Partition& partition;
   Index batch = 1;
   std::uint64_t seed = 1;
+  partitioner::NormRule norm = {};
 };
 
 // All ranks call this together; the report is on rank 0.

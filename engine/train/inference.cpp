@@ -18,18 +18,11 @@ Inference::Inference(partitioner::ModelFile model,
       weights_(weights),
       model_(std::move(model)),
       plan_(make_plan(model_.network, partition, batch)),
-      execution_(model_.network,
-                 plan_,
-                 communicator,
-                 {.training = false,
-                  .batch_norm_rate = model_.training.batch_norm_rate,
-                  .batch_norm_epsilon = model_.training.batch_norm_epsilon}),
+      execution_(
+          model_.network, plan_, communicator, {.training = false, .norm = model_.training.norm}),
       stored_(stored_preparation(weights, communicator)) {
-  load_weights(weights,
-               model_.network,
-               model_.training.batch_norm_epsilon,
-               execution_.parameters(),
-               communicator);
+  load_weights(
+      weights, model_.network, model_.training.norm, execution_.parameters(), communicator);
 }
 
 Outputs Inference::outputs(DataLoader& loader, Index step) {

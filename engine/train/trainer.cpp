@@ -34,11 +34,7 @@ Trainer::Trainer(const partitioner::Network& network,
                  const TrainerOptions& options)
     : options_(options),
       communicator_(&communicator),
-      execution_(network,
-                 plan,
-                 communicator,
-                 {.batch_norm_rate = options.training.batch_norm_rate,
-                  .batch_norm_epsilon = options.training.batch_norm_epsilon}),
+      execution_(network, plan, communicator, {.norm = options.training.norm}),
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
       has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);

@@ -80,8 +80,7 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
                adam_beta1,
                adam_beta2,
                adam_epsilon,
-               batch_norm_rate,
-               batch_norm_epsilon] = training;
+               norm] = training;
   const bool exp = policy == RatePolicy::Exp;
   const bool sigmoid = policy == RatePolicy::Sig;
   settings.add("learning_rate", learning_rate);
@@ -101,8 +100,11 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   settings.add_if(adam, "B1", adam_beta1);
   settings.add_if(adam, "B2", adam_beta2);
   settings.add_if(adam, "eps", adam_epsilon);
-  settings.add("batch_norm_rate", batch_norm_rate);
-  settings.add("batch_norm_epsilon", batch_norm_epsilon);
+  const auto& [form, norm_rate, norm_epsilon] = norm;
+  const bool of_darknet = form == partitioner::NormForm::Darknet;
+  settings.add("batch_norm_rate", norm_rate);
+  settings.add_if(!of_darknet, "batch_norm_epsilon", norm_epsilon);
+  settings.add_if(of_darknet, "batch_norm_rule", "darknet");
 }
 
 // The last of them are of detectors alone.

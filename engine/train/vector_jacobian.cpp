@@ -206,12 +206,8 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
     return root ? converted<T>(in.at(name).values) : std::vector<T>{};
   };
 
-  Execution<T> execution(options.network,
-                         plan,
-                         communicator,
-                         {.image_gradient = true,
-                          .batch_norm_rate = options.rate,
-                          .batch_norm_epsilon = options.epsilon});
+  Execution<T> execution(
+      options.network, plan, communicator, {.image_gradient = true, .norm = options.norm});
   ParameterSet<T>& parameters = execution.parameters();
   for (Parameter<T>& parameter : parameters.all()) {
     parameters.scatter(parameter, whole(parameter_name(*parameter.plan)), parameter.values.data());

@@ -25,8 +25,7 @@ struct VectorJacobianOptions {
   const partitioner::Network& network;
   partitioner::Partition partition;
   BatchNormMode batch_norm = BatchNormMode::Sync;
-  double epsilon = 1e-5;
-  double rate = 0.1;
+  partitioner::NormRule norm = {};
   std::string source = "the input";  // where the tensors are from, for messages
 };
 

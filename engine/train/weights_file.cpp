@@ -82,13 +82,13 @@ class WeightsSource {
  public:
   WeightsSource(const std::filesystem::path& path,
                 const Network& network,
-                double batch_norm_epsilon,
+                const partitioner::NormRule& norm,
                 bool allow_partial)
       : path_(path), network_(network) {
     if (is_safetensors(path)) {
       tensors_.emplace(path);
     } else {
-      darknet_.emplace(path, network, batch_norm_epsilon, allow_partial);
+      darknet_.emplace(path, network, norm, allow_partial);
     }
   }
 
@@ -270,14 +270,14 @@ void fill_parameters(const std::optional<WeightsSource>& source,
 
 void load_weights(const std::filesystem::path& path,
                   const Network& network,
-                  double batch_norm_epsilon,
+                  const partitioner::NormRule& norm,
                   ParameterSet<float>& parameters,
                   const Communicator& communicator) {
   const std::vector<char> every_layer(static_cast<std::size_t>(network.size()), 1);
   RootWork root(communicator);
   std::optional<WeightsSource> source;
   root.run([&] {
-    source.emplace(path, network, batch_norm_epsilon, false);
+    source.emplace(path, network, norm, false);
     source->expect_all(parameters);
     source->expect_sound(parameters, every_layer);
   });
@@ -288,14 +288,14 @@ void load_weights(const std::filesystem::path& path,
 
 FittingWeights load_fitting_weights(const std::filesystem::path& path,
                                     const Network& network,
-                                    double batch_norm_epsilon,
+                                    const partitioner::NormRule& norm,
                                     ParameterSet<float>& parameters,
                                     const Communicator& communicator) {
   RootWork root(communicator);
   std::optional<WeightsSource> source;
   Fit fit;
   root.run([&] {
-    source.emplace(path, network, batch_norm_epsilon, true);
+    source.emplace(path, network, norm, true);
     fit = source->fit(parameters);
     expect_any(path, parameters, fit);
     source->expect_sound(parameters, fit.taken);
@@ -312,8 +312,8 @@ int last_layer_present(const std::filesystem::path& path,
   RootWork root(communicator);
   int layer = -1;
   root.run([&] {
-    constexpr double kAnyEpsilon = 0;  // no value is read
-    layer = WeightsSource(path, network, kAnyEpsilon, true).last_present();
+    const partitioner::NormRule any;  // no value is read
+    layer = WeightsSource(path, network, any, true).last_present();
   });
   root.finish();
   return static_cast<int>(communicator.share(Index{layer}));
@@ -329,7 +329,7 @@ Index images_seen(const std::filesystem::path& path) {
 
 void save_darknet_weights(const std::filesystem::path& path,
                           const Network& network,
-                          double batch_norm_epsilon,
+                          const partitioner::NormRule& norm,
                           Index images_seen,
                           const ParameterSet<float>& parameters,
                           const Communicator& communicator,
@@ -347,7 +347,7 @@ void save_darknet_weights(const std::filesystem::path& path,
         std::move(whole);
   }
   RootWork root(communicator);
-  root.run([&] { write_darknet_weights(path, network, weights, batch_norm_epsilon); });
+  root.run([&] { write_darknet_weights(path, network, weights, norm); });
   root.finish();
 }
 

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "engine/execution/parameters.h"
+#include "partitioner/network/norm_rule.h"
 
 namespace tessera::engine {
 
 // The file must have all weights of the network.
 void load_weights(const std::filesystem::path& path,
                   const partitioner::Network& network,
-                  double batch_norm_epsilon,
+                  const partitioner::NormRule& norm,
                   ParameterSet<float>& parameters,
                   const Communicator& communicator);
 
@@ -31,7 +32,7 @@ struct FittingWeights {
 // have. Throws where no layer comes from the file.
 [[nodiscard]] FittingWeights load_fitting_weights(const std::filesystem::path& path,
                                                   const partitioner::Network& network,
-                                                  double batch_norm_epsilon,
+                                                  const partitioner::NormRule& norm,
                                                   ParameterSet<float>& parameters,
                                                   const Communicator& communicator);
 
@@ -48,7 +49,7 @@ struct FittingWeights {
 // Only the weights of so many layers, from the first, to a Darknet .weights file.
 void save_darknet_weights(const std::filesystem::path& path,
                           const partitioner::Network& network,
-                          double batch_norm_epsilon,
+                          const partitioner::NormRule& norm,
                           Index images_seen,
                           const ParameterSet<float>& parameters,
                           const Communicator& communicator,

@@ -104,10 +104,21 @@ void read_optimizer(CfgOptions& net, TrainingOptions& training) {
   require(net, training.adam_beta1 < 1, "B1", "must be less than 1");
   require(net, training.adam_beta2 < 1, "B2", "must be less than 1");
   training.adam_epsilon = net.real("eps", training.adam_epsilon, 0);
-  const double rate = net.real("bn_rate", training.batch_norm_rate, 0, 1);
-  training.batch_norm_rate = net.real("batch_norm_rate", rate, 0, 1);
-  training.batch_norm_epsilon = net.real("batch_norm_epsilon", training.batch_norm_epsilon);
-  require(net, training.batch_norm_epsilon > 0, "batch_norm_epsilon", "must be positive");
+}
+
+void read_norm(CfgOptions& net, NormRule& norm) {
+  const std::string form = net.word("batch_norm_rule", "pytorch");
+  if (form == "darknet") {
+    norm = kDarknetNorm;
+    if (net.has("batch_norm_epsilon")) {
+      net.refuse("batch_norm_epsilon", "has no effect with batch_norm_rule=darknet: remove either");
+    }
+  } else if (form != "pytorch") {
+    net.refuse("batch_norm_rule", "unknown rule, expected pytorch or darknet");
+  }
+  norm.rate = net.real("batch_norm_rate", net.real("bn_rate", norm.rate, 0, 1), 0, 1);
+  norm.epsilon = net.real("batch_norm_epsilon", norm.epsilon);
+  require(net, norm.epsilon > 0, "batch_norm_epsilon", "must be positive");
 }
 
 void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
@@ -174,6 +185,7 @@ void read_net(CfgOptions& net, bool detects, ModelFile& model) {
       required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
   expect_inputs(net, model.picture);
   read_optimizer(net, model.training);
+  read_norm(net, model.training.norm);
   read_rate(net, model.training);
   read_augmentation(net, model.augmentation);
   if (detects) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "partitioner/network/network.h"
+#include "partitioner/network/norm_rule.h"
 
 namespace tessera::partitioner {
 
@@ -38,10 +39,7 @@ struct TrainingOptions {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_epsilon = 1e-7;
-  // Batch normalisation: weight of the new batch in the running statistics, and what is added to
-  // the variance.
-  double batch_norm_rate = 0.1;
-  double batch_norm_epsilon = 1e-5;
+  NormRule norm;  // batch normalisation
 };
 
 // How pictures are augmented while training, as [net] says. By default they are flipped and no

@@ -11,9 +11,9 @@ namespace tessera::tests {
 // Layers that a partial file lacks have empty vectors.
 inline engine::DarknetWeights read_darknet_weights(const std::filesystem::path& path,
                                                    const partitioner::Network& network,
-                                                   double batch_norm_epsilon = 1e-5,
+                                                   const partitioner::NormRule& norm = {},
                                                    bool allow_partial = false) {
-  const engine::DarknetWeightsReader file(path, network, batch_norm_epsilon, allow_partial);
+  const engine::DarknetWeightsReader file(path, network, norm, allow_partial);
   engine::DarknetWeights weights;
   weights.seen = file.seen();
   weights.layers.resize(static_cast<std::size_t>(network.size()));

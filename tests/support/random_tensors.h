@@ -44,9 +44,13 @@ struct Bounds {
 template <class T>
 [[nodiscard]] NamedTensors on_one_tile(const partitioner::Network& network,
                                        const NamedTensors& in,
-                                       engine::BatchNormMode mode = engine::BatchNormMode::Sync) {
+                                       engine::BatchNormMode mode = engine::BatchNormMode::Sync,
+                                       const partitioner::NormRule& norm = {}) {
   return engine::vector_jacobian_product<T>(
-      {.network = network, .partition = partitioner::single_tile(network), .batch_norm = mode},
+      {.network = network,
+       .partition = partitioner::single_tile(network),
+       .batch_norm = mode,
+       .norm = norm},
       in,
       engine::Communicator::self());
 }

@@ -2,10 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tessera::engine {
 
 namespace {
+
+// What Darknet adds to a deviation, and on the way back to a variance: both in single precision.
+constexpr double kDarknetDeviation = double{.000001F};
+constexpr double kDarknetVariance = double{.00001F};
+
+double inverse_deviation(const NormRule& rule, double variance) {
+  return rule.form == partitioner::NormForm::Darknet ? 1 / (std::sqrt(variance) + kDarknetDeviation)
+                                                     : 1 / std::sqrt(variance + rule.epsilon);
+}
 
 template <class T>
 auto block_norms_by(const Normalization<T>& by) {
@@ -13,6 +23,32 @@ auto block_norms_by(const Normalization<T>& by) {
 }
 
 }  // namespace
+
+double running_variance(const Moments& moments) {
+  return moments.squares / (moments.count > 1 ? moments.count - 1 : moments.count);
+}
+
+template <class T>
+ChannelNorm<T> batch_norm(const NormRule& rule, const Moments& moments) {
+  const T mean = static_cast<T>(moments.mean);
+  if (rule.form == partitioner::NormForm::Darknet) {
+    const double variance = running_variance(moments);
+    const double forward = inverse_deviation(rule, variance);
+    const double squared_backward = 1 / (variance + kDarknetVariance);
+    return {mean,
+            static_cast<T>(forward),
+            static_cast<T>(std::sqrt(squared_backward)),
+            static_cast<T>(squared_backward / forward)};
+  }
+  const T factor = static_cast<T>(inverse_deviation(rule, moments.squares / moments.count));
+  return {mean, factor, factor, factor};
+}
+
+template <class T>
+ChannelNorm<T> running_norm(const NormRule& rule, T mean, T variance) {
+  const T factor = static_cast<T>(inverse_deviation(rule, static_cast<double>(variance)));
+  return {mean, factor, factor, factor};
+}
 
 template <class T>
 BlockNorms<T> block_norms(const Normalization<T>& by, const Range& run) {
@@ -171,7 +207,7 @@ typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const R
   norms.norms = block_norms(by_, run);
   for (Index l = 0; l < run.size(); ++l) {
     const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
-    norms.alone.scale[l] = by_.norms[c].inverse_deviation * by_.scale[c];
+    norms.alone.scale[l] = by_.norms[c].backward * by_.scale[c];
   }
   norms.together = norms.alone;
   for (Index l = 0; l < run.size(); ++l) {
@@ -180,9 +216,8 @@ typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const R
       const double count = statistics_.count;
       norms.together.mean[l] = by_.norms[c].mean;
       norms.together.shift[l] = static_cast<T>(statistics_.totals[c].shift / count);
-      norms.together.inverse[l] =
-          static_cast<T>(statistics_.totals[c].scale / count *
-                         static_cast<double>(by_.norms[c].inverse_deviation));
+      norms.together.inverse[l] = static_cast<T>(statistics_.totals[c].scale / count *
+                                                 static_cast<double>(by_.norms[c].curvature));
     }
   }
   return norms;
@@ -240,6 +275,8 @@ void normalize_backward(View<T> in,
   });
 }
 
+template ChannelNorm<float> batch_norm<float>(const NormRule&, const Moments&);
+template ChannelNorm<float> running_norm<float>(const NormRule&, float, float);
 template class LineMoments<float>;
 template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
 template BlockNorms<float> block_norms(const Normalization<float>&, const Range&);
@@ -255,6 +292,8 @@ template void normalize_backward<float>(View<float>,
                                         const Normalization<float>&,
                                         const StatisticsGradient&,
                                         const GradientLines<float>&);
+template ChannelNorm<double> batch_norm<double>(const NormRule&, const Moments&);
+template ChannelNorm<double> running_norm<double>(const NormRule&, double, double);
 template class LineMoments<double>;
 template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
 template BlockNorms<double> block_norms(const Normalization<double>&, const Range&);

@@ -12,8 +12,11 @@
 #include "engine/ops/activation/activation.h"
 #include "engine/ops/loops/line_values.h"
 #include "engine/ops/norm/gradient_lines.h"
+#include "partitioner/network/norm_rule.h"
 
 namespace tessera::engine {
+
+using partitioner::NormRule;
 
 // Mean and sum of squared deviations of `count` cells.
 struct Moments {
@@ -47,12 +50,35 @@ class LineMoments {
 template <class T>
 [[nodiscard]] std::vector<Moments> channel_moments(View<const T> in, const Region& region);
 
-// What a channel's cells are normalised with.
+// What a channel's cells are normalised with, and their gradients:
+//   gradient of in = backward * scale * (g - sum(g) / count
+//                                         - (in - mean) * curvature * sum(g * normalised) / count)
+// where g is the gradient of what activation starts from and cells of statistics count. It is the
+// derivative where backward and curvature are the inverse deviation.
 template <class T>
 struct ChannelNorm {
   T mean = 0;
-  T inverse_deviation = 1;  // 1 / sqrt(variance + epsilon)
+  T inverse_deviation = 1;
+  T backward = 1;
+  T curvature = 1;
 };
+
+// From the statistics of a batch, of at least one cell. By PyTorch's form, with v the biased
+// variance, all three factors are 1 / sqrt(v + epsilon). By Darknet's, with v the unbiased one
+// (0 for a single cell, of which Darknet makes no number):
+//   inverse deviation f = 1 / (sqrt(v) + 1e-6), backward b = 1 / sqrt(v + 1e-5), curvature b^2 / f.
+// So sums over cells, and with them the gradients of shift and scale, are true derivatives; what is
+// passed on is not: b is not f, and (in - mean) / count belongs to the biased variance.
+template <class T>
+[[nodiscard]] ChannelNorm<T> batch_norm(const NormRule& rule, const Moments& moments);
+
+// From running statistics, which are constants: the factors are all the inverse deviation, in
+// Darknet's form, too, which never goes back through such.
+template <class T>
+[[nodiscard]] ChannelNorm<T> running_norm(const NormRule& rule, T mean, T variance);
+
+// The variance that running statistics take in: the unbiased one, but for a single cell.
+[[nodiscard]] double running_variance(const Moments& moments);
 
 // What turns pre-activations into outputs; arrays begin with channel `first`.
 template <class T>

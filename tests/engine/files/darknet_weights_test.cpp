@@ -138,7 +138,7 @@ std::string error_of(const std::filesystem::path& path,
                      const Network& network,
                      bool allow_partial = false) {
   try {
-    (void)read_darknet_weights(path, network, 1e-5, allow_partial);
+    (void)read_darknet_weights(path, network, {}, allow_partial);
   } catch (const InputError& error) {
     CHECK(std::string(error.what()).starts_with(path.string() + ": "));
     return error.what();
@@ -173,10 +173,10 @@ TEST_CASE("normalisation multiplies with Darknet's factor after reading and afte
   put_bytes(path, darknet_bytes(header(0, 2, 0, 8), layers));
   for (const double epsilon : {1e-5, 1e-3, 1e-14}) {
     CAPTURE(epsilon);
-    const DarknetWeights read = read_darknet_weights(path, small_network(), epsilon);
-    write_darknet_weights(folder / "again.weights", small_network(), read, epsilon);
+    const DarknetWeights read = read_darknet_weights(path, small_network(), {.epsilon = epsilon});
+    write_darknet_weights(folder / "again.weights", small_network(), read, {.epsilon = epsilon});
     const DarknetWeights again =
-        read_darknet_weights(folder / "again.weights", small_network(), epsilon);
+        read_darknet_weights(folder / "again.weights", small_network(), {.epsilon = epsilon});
     for (const std::size_t i : {0U, 3U}) {
       for (std::size_t k = 0; k < layers[i].variance.size(); ++k) {
         const double expected = darknet_factor(layers[i], k);
@@ -201,8 +201,8 @@ TEST_CASE("variances of ours that Darknet cannot express still multiply with the
   weights.layers = darknet_layers();
   weights.layers[0].variance = {0.F, 1e-13F, 1e-9F, 1e-5F, 1.F, 1e10F};
   for (const double epsilon : {1e-5, 1e-14}) {
-    write_darknet_weights(path, network, weights, epsilon);
-    const DarknetWeights read = read_darknet_weights(path, network, epsilon);
+    write_darknet_weights(path, network, weights, {.epsilon = epsilon});
+    const DarknetWeights read = read_darknet_weights(path, network, {.epsilon = epsilon});
     CHECK(read.seen == 9);
     for (std::size_t k = 0; k < 6; ++k) {
       CAPTURE(k);
@@ -210,6 +210,20 @@ TEST_CASE("variances of ours that Darknet cannot express still multiply with the
             doctest::Approx(our_factor(weights.layers[0], k, epsilon)).epsilon(3 * kRounding));
     }
   }
+}
+
+TEST_CASE("by Darknet's rule of batch normalisation a file is taken and written as it is") {
+  const TemporaryFolder folder;
+  std::vector<LayerWeights> layers = darknet_layers();
+  layers[0].variance = {0.F, 1e-12F, 9.99e-6F, 1e-5F, 1.F, 1e10F};
+  const std::string bytes = darknet_bytes(header(0, 2, 5, 8), layers);
+  put_bytes(folder / "a.weights", bytes);
+  const auto& rule = partitioner::kDarknetNorm;
+  const DarknetWeights read = read_darknet_weights(folder / "a.weights", small_network(), rule);
+  CHECK(read.layers[0].variance == layers[0].variance);
+  CHECK(read.layers[0].scale == layers[0].scale);
+  write_darknet_weights(folder / "b.weights", small_network(), read, rule);
+  CHECK(bytes_of(folder / "b.weights") == bytes);
 }
 
 TEST_CASE("what was written without batch normalisation is Darknet's file byte for byte") {
@@ -283,13 +297,13 @@ TEST_CASE("weights of a local layer lie by cells in a file, and by filters here"
   append(expected, by_cells);
   const TemporaryFolder folder;
   const auto path = folder / "local.weights";
-  write_darknet_weights(path, network, weights, 1e-5);
+  write_darknet_weights(path, network, weights);
   CHECK(bytes_of(path) == expected);
   const DarknetWeights again = read_darknet_weights(path, network);
   CHECK(again.layers[0].weight == weights.layers[0].weight);
   CHECK(again.layers[0].bias == weights.layers[0].bias);
   std::vector<float> some(13);
-  const engine::DarknetWeightsReader reader(path, network, 1e-5);
+  const engine::DarknetWeightsReader reader(path, network);
   reader.read_weight(0, 21, some);
   CHECK(std::equal(some.begin(), some.end(), weights.layers[0].weight.begin() + 21));
 }
@@ -350,7 +364,7 @@ TEST_CASE("a partial file fills the layers it has and no others") {
   const std::string bytes = darknet_bytes(header(0, 2, 0, 8), layers);
   put_bytes(path, bytes.substr(0, bytes.size() - 4 * kLastFloats));
   CHECK(has(error_of(path, small_network()), "ends in layer 4 (connected)"));
-  const DarknetWeights weights = read_darknet_weights(path, small_network(), 1e-5, true);
+  const DarknetWeights weights = read_darknet_weights(path, small_network(), {}, true);
   CHECK(weights.layers_filled == 4);
   CHECK(weights.layers.size() == 6);
   CHECK(weights.layers[3].weight == layers[3].weight);
@@ -359,7 +373,7 @@ TEST_CASE("a partial file fills the layers it has and no others") {
   put_bytes(path, bytes.substr(0, bytes.size() - 4));
   CHECK(has(error_of(path, small_network(), true), "ends in layer 4 (connected)"));
   put_bytes(path, header(0, 2, 5, 8));
-  CHECK(read_darknet_weights(path, small_network(), 1e-5, true).layers_filled == 0);
+  CHECK(read_darknet_weights(path, small_network(), {}, true).layers_filled == 0);
 }
 
 TEST_CASE("the first layers are written as the bytes that a whole file begins with") {
@@ -376,7 +390,7 @@ TEST_CASE("the first layers are written as the bytes that a whole file begins wi
     CHECK(partial == whole.substr(0, partial.size()));
     // Layers 1 and 5 have no parameters: a file cannot tell whether it has them.
     const int filled =
-        DarknetWeightsReader(folder / "partial", small_network(), 1e-5, true).layers_filled();
+        DarknetWeightsReader(folder / "partial", small_network(), {}, true).layers_filled();
     CHECK(filled == (layers == 1 ? 2 : layers == 5 ? 6 : static_cast<int>(layers)));
     weights.layers = darknet_layers();
   }
@@ -391,13 +405,13 @@ TEST_CASE("a last layer with another number of outputs counts as one that the fi
   for (const std::size_t outputs : {1U, 2U, 4U, 1000U}) {
     CAPTURE(outputs);
     put_bytes(path, others + std::string(outputs * one_output, '\0'));
-    const DarknetWeightsReader file(path, small_network(), 1e-5, true);
+    const DarknetWeightsReader file(path, small_network(), {}, true);
     CHECK(file.layers_filled() == 4);
     CHECK(file.other_outputs() == static_cast<Index>(outputs));
     CHECK_FALSE(error_of(path, small_network()).empty());
   }
   put_bytes(path, bytes);
-  CHECK(DarknetWeightsReader(path, small_network(), 1e-5, true).other_outputs() == 0);
+  CHECK(DarknetWeightsReader(path, small_network(), {}, true).other_outputs() == 0);
 }
 
 TEST_CASE("numbers that are not finite are refused with layer and place") {

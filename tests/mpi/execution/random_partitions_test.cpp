@@ -24,9 +24,10 @@ constexpr double kDense = 1e-5;
 template <class T>
 NamedTensors cut_up(const tests::RandomCase& random,
                     const NamedTensors& in,
-                    const Communicator& world) {
+                    const Communicator& world,
+                    const partitioner::NormRule& norm = {}) {
   return engine::vector_jacobian_product<T>(
-      {.network = random.network, .partition = random.partition}, in, world);
+      {.network = random.network, .partition = random.partition, .norm = norm}, in, world);
 }
 
 TEST_CASE(
@@ -40,6 +41,27 @@ TEST_CASE(
     if (world.rank() == 0) {
       const std::string wrong = tests::differences(
           found, tests::on_one_tile<double>(random.network, in), tests::kTwoOrders);
+      CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
+    }
+  }
+}
+
+TEST_CASE(
+    "in double precision any partition computes what one tile computes, by Darknet's rule of batch "
+    "normalisation") {
+  const Communicator world = Communicator::world();
+  const auto& rule = partitioner::kDarknetNorm;
+  for (int i = 0; i < kRandomCases / 2; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 900;
+    tests::RandomCase random = tests::random_case(seed, world.size(), {.of_detectors = i % 2 == 1});
+    tests::Draw draw(seed);
+    tests::draw_kernels(draw, random);
+    const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
+    const NamedTensors found = cut_up<double>(random, in, world, rule);
+    if (world.rank() == 0) {
+      const NamedTensors expected =
+          tests::on_one_tile<double>(random.network, in, engine::BatchNormMode::Sync, rule);
+      const std::string wrong = tests::differences(found, expected, tests::kTwoOrders);
       CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
     }
   }

@@ -621,10 +621,25 @@ TEST_CASE("training keys that contradict each other are refused") {
   check("max_crop=3", "max_crop");
   check("adam=2", "adam");
   check("batch_norm_epsilon=0", "batch_norm_epsilon");
+  check("batch_norm_rule=torch", "expected pytorch or darknet");
+  check("batch_norm_epsilon=1e-3\nbatch_norm_rule=darknet", "no effect with batch_norm_rule=darknet");
   check_refused(kNet + "batch=6\nsubdivisions=4\n[avg]\n", "m.cfg:6", {"divide batch=6"});
   check_refused(kNet + "policy=steps\nsteps=1,2\nscales=1\n[avg]\n", "m.cfg:7", {"as many"});
   check_refused(kNet + "policy=steps\nsteps=2,1\nscales=1,1\n[avg]\n", "m.cfg:6", {"ascending"});
   check_refused(kNet + "policy=steps\n[avg]\n", "m.cfg:1", {"missing"});
+}
+
+TEST_CASE("a rule of batch normalisation brings its program's numbers") {
+  const auto norm = [](const std::string& keys) {
+    return parse_model(kNet + keys + "[avg]\n", "m.cfg").training.norm;
+  };
+  CHECK(norm("") == NormRule{.form = NormForm::PyTorch, .rate = 0.1, .epsilon = 1e-5});
+  CHECK(norm("batch_norm_rule=pytorch\n") == NormRule{});
+  CHECK(norm("batch_norm_rate=0.5\nbatch_norm_epsilon=1e-3\n") ==
+        NormRule{.rate = 0.5, .epsilon = 1e-3});
+  CHECK(norm("batch_norm_rule=darknet\n") == kDarknetNorm);
+  CHECK(norm("batch_norm_rule=darknet\n").rate == 0.01);
+  CHECK(norm("batch_norm_rule=darknet\nbn_rate=0.2\n").rate == 0.2);
 }
 
 TEST_CASE("one bound of the crop brings Darknet's default for the other") {

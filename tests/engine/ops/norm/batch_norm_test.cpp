@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/support/naive_norm.h"
 #include "tests/support/pieces.h"
 #include <doctest/doctest.h>
 #include <omp.h>
@@ -95,7 +96,7 @@ TEST_CASE("only owned cells take the correction that flows through mean and vari
   Tensor<double> in = tests::tensor_of<double>(map, kMap);
   Tensor<double> gradient(kMap);
   std::fill_n(gradient.values().data(), gradient.values().size(), 1.0);
-  const std::vector<engine::ChannelNorm<double>> norms(19, {0.5, 2.0});
+  const std::vector<engine::ChannelNorm<double>> norms(19, {0.5, 2.0, 2.0, 2.0});
   const std::vector<double> scale(19, 3.0);
   const std::vector<double> shift(19, 0.0);
   const std::vector<engine::NormGradient> totals(19, {10.0, 0.0});
@@ -110,6 +111,68 @@ TEST_CASE("only owned cells take the correction that flows through mean and vari
     CHECK(in.view().at(n, c, row, col) ==
           doctest::Approx(2.0 * 3.0 * (1 - (is_owned ? 0.1 : 0.0))));
   });
+}
+
+TEST_CASE("each rule computes what its own program does, forward and back") {
+  const Region map{{0, 2}, {0, 19}, {0, 3}, {0, 5}};  // few cells: divisors matter
+  PlainMap plain = tests::random_map(map, 5);
+  PlainMap above = tests::random_map(map, 6);
+  for (Index n = 0; n < 2; ++n) {
+    for (Index i = 0; i < 15; ++i) {
+      plain.at(n, 3, i / 5, i % 5) *= 1e-3;  // a deviation of the size of what is added to it
+    }
+  }
+  const std::vector<double> scale = tests::random_values(19, 7);
+  const std::vector<double> shift = tests::random_values(19, 8);
+  for (const engine::NormRule& rule : {engine::NormRule{},
+                                       engine::NormRule{.epsilon = 0.5},
+                                       engine::NormRule{partitioner::kDarknetNorm}}) {
+    tests::NaiveNorm expected = tests::naive_norm(rule, plain, above, scale, shift);
+    Tensor<double> in = tests::tensor_of<double>(plain, map);
+    const Tensor<double> gradient = tests::tensor_of<double>(above, map);
+    Tensor<double> out(map);
+    std::vector<engine::ChannelNorm<double>> norms;
+    const std::vector<Moments> moments = channel_moments<double>(in.view(), map);
+    for (const Moments& of_channel : moments) {
+      norms.push_back(engine::batch_norm<double>(rule, of_channel));
+    }
+    const engine::Normalization<double> by{0, norms, scale.data(), shift.data()};
+    const engine::GradientLines<double> lines(gradient.view());
+    normalize_forward<double>(in.view(), map, by, out.view());
+    const auto totals = normalize_backward_statistics<double>(in.view(), map, by, lines);
+    normalize_backward<double>(in.view(), map, by, {totals, 30, map}, lines);
+    constexpr double kBound = 1e-12;
+    CHECK(tests::relative_difference<double>(out.view(), expected.out, map) <= kBound);
+    for (Index channel = 0; channel < 19; ++channel) {
+      CAPTURE(channel);
+      const auto c = static_cast<std::size_t>(channel);
+      Region of_channel = map;
+      of_channel.channels = {channel, channel + 1};
+      CHECK(tests::relative_difference<double>(in.view(), expected.in_gradient, of_channel) <=
+            1e-10);
+      CHECK(engine::running_variance(moments[c]) ==
+            doctest::Approx(expected.running_variance[c]).epsilon(kBound));
+      CHECK(totals[c].shift == doctest::Approx(expected.shift_gradient[c]).epsilon(1e-10));
+      CHECK(totals[c].scale == doctest::Approx(expected.scale_gradient[c]).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("running statistics are constants by either rule, and a single cell has no variance") {
+  for (const engine::NormRule& rule :
+       {engine::NormRule{}, engine::NormRule{partitioner::kDarknetNorm}}) {
+    const auto running = engine::running_norm<double>(rule, 0.5, 4);
+    CHECK(running.mean == 0.5);
+    CHECK(running.inverse_deviation == doctest::Approx(0.5).epsilon(1e-5));
+    CHECK(running.backward == running.inverse_deviation);
+    CHECK(engine::running_variance({1, 3, 0}) == 0);
+    const auto single = engine::batch_norm<float>(rule, {1, 3, 0});
+    CHECK(single.mean == 3);
+    CHECK(std::isfinite(single.inverse_deviation));
+    CHECK(std::isfinite(single.curvature));
+  }
+  CHECK(engine::running_norm<double>(partitioner::kDarknetNorm, 0, 0).inverse_deviation ==
+        doctest::Approx(1e6));
 }
 
 }  // namespace
