@@ -71,6 +71,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
            "start with these weights: a checkpoint, or a file in Darknet's .weights")
       ->excludes(resume);
   add_freeze(app, request.freeze);
+  add_multi_scale(app, request.multi_scale);
   add_batch_norm(app,
                  request.batch_norm,
                  "batch statistics, running statistics, or each tile's own (not exact)");
