@@ -122,6 +122,7 @@ struct PlanCommand {
   Index batch = 0;
   std::string size;
   std::string freeze;
+  std::optional<double> multi_scale;        // nothing: as the model file says
   Index photos = 0;                         // that training keeps decoded
   std::optional<BatchNormMode> batch_norm;  // nothing: Sync
   std::string save;                         // write the partition there

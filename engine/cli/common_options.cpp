@@ -6,6 +6,7 @@
 
 #include "engine/train/training_record.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/input_sizes.h"
 
 namespace tessera::engine {
 
@@ -93,7 +94,28 @@ void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
            std::string("freeze the layers up to this one, counted from 0: they do not change and "
                        "have no backward pass; ") +
                (takes_weights ? "weights: those in --weights; " : "or ") +
-               "none (default: those with stopbackward=1 in the model file, and all before them)");
+               "none (default: up to the last one with stopbackward=1)");
+}
+
+void add_multi_scale(CLI::App& app, std::optional<double>& factor) {
+  const auto parse = [](const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const bool is_factor = error == std::errc{} && stop == end && value > 1;
+    if (text != "off" && !(is_factor && value <= partitioner::kLargestFactor)) {
+      throw InputError(fmt::format("expected off, or a factor above 1, at most {}",
+                                   partitioner::kLargestFactor));
+    }
+    return value;
+  };
+  add_read(
+      app,
+      "--multi-scale",
+      [&factor, parse](const std::string& text) { factor = parse(text); },
+      "FACTOR",
+      "inputs up to so much larger and smaller, or off (default: `random` in the model)")
+      ->check(accepted_by([parse](const std::string& text) { (void)parse(text); }));
 }
 
 void add_json(CLI::App& app, bool& json, const char* help) {

@@ -99,6 +99,8 @@ CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
 void add_model(CLI::App& app, std::string& model);
 void add_size(CLI::App& app, std::string& size);
 void add_freeze(CLI::App& app, std::string& layer, bool takes_weights = false);
+// How the size of a detector's input changes, 0: not at all; nothing is set where it is not given.
+void add_multi_scale(CLI::App& app, std::optional<double>& factor);
 void add_json(CLI::App& app, bool& json, const char* help);
 void add_weights(CLI::App& app, std::string& weights);
 void add_skip_broken(CLI::App& app, bool& skip_broken);

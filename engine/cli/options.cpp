@@ -203,6 +203,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
   add_size(app, command.size);
   add_freeze(app, command.freeze);
+  add_multi_scale(app, command.multi_scale);
   add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
   add_batch_norm(app,
                  command.batch_norm,

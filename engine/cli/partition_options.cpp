@@ -204,7 +204,7 @@ CLI::Option* add_replicas(CLI::App& app, PartitionRequest& request) {
       .add_option("--replicas",
                   request.replicas,
                   "divide the ranks into R groups of equal size that hold the model each and share "
-                  "the images of each pass; the other options say how one is cut (default: 1)")
+                  "the images of each pass; other options say how one is cut (default: 1)")
       ->type_name("R")
       ->check(whole_number(1, partitioner::kMostRanks));
 }

@@ -13,6 +13,7 @@
 #include "engine/probe/kernel_trial.h"
 #include "engine/session/memory_needs.h"
 #include "engine/session/model_setup.h"
+#include "engine/session/multi_scale.h"
 #include "engine/session/planning.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/report/explain.h"
@@ -120,6 +121,39 @@ std::string with_prediction_json(const std::string& plan, const Prediction& pred
   return json.dump(-1, ' ', true);  // ASCII: names may hold what turns a terminal's text
 }
 
+// What there is to plan with at another size of the input.
+struct PlannedModel {
+  const partitioner::Network& network;
+  const partitioner::Partition& partition;
+  partitioner::ReportOptions options;
+};
+
+MultiScaleFigures multi_scale_figures(const PlanCommand& command,
+                                      PlannedModel model,
+                                      const std::optional<partitioner::ClusterProfile>& cluster,
+                                      const Workload& workload,
+                                      const partitioner::InputSizes& sizes) {
+  const partitioner::SizedPlan largest =
+      sized_plan(model.network, model.partition, workload.batch, sizes.largest());
+  model.options.workspace_bytes =
+      workspace_bytes_of_ranks(largest.network, largest.plan, workload.training);
+  return {
+      .memory = planned_memory_of_ranks(largest.network, largest.plan, model.options),
+      .mean_step_s =
+          cluster
+              ? std::optional(mean_step_seconds(
+                    model.network, *cluster, command.partition, workload, model.partition, sizes))
+              : std::nullopt};
+}
+
+std::string with_multi_scale_json(const std::string& plan,
+                                  const partitioner::InputSizes& sizes,
+                                  const MultiScaleFigures& figures) {
+  auto json = nlohmann::ordered_json::parse(plan);
+  json["multi_scale"] = nlohmann::ordered_json::parse(multi_scale_json(sizes, figures));
+  return json.dump(-1, ' ', true);
+}
+
 // What is asked first comes first; tables only where they are asked for.
 std::string answer_text(const PlanCommand& command,
                         const partitioner::Network& network,
@@ -185,11 +219,10 @@ void print_scale(const PlanCommand& command,
 // On each device: ranks of one machine share it.
 Index cache_bytes(const PlanCommand& command,
                   const partitioner::ModelFile& model,
-                  const partitioner::Network& network) {
+                  const partitioner::InputSize& size) {
   RenderingRules rules = rendering_rules(model);
   if (!rules.crop) {
-    rules.input = network.image;
-    rules.picture = network.image;
+    rules = rules_of_size(rules, size);
   }
   return cached_bytes_of_photos(command.photos, needed_detail(rules));
 }
@@ -201,6 +234,7 @@ void run_plan(const PlanCommand& command) {
       load_model(command.model, Communicator::self(), printed_messages());
   const partitioner::Network network = frozen(resized(model.network, command.size), command.freeze);
   const Workload workload = workload_of(command, model);
+  const auto sizes = input_sizes(model, network, command.multi_scale, command.model);
   if (command.scale > 0) {
     print_scale(command, network, workload);
     return;
@@ -211,10 +245,12 @@ void run_plan(const PlanCommand& command) {
   if (command.partition.automatic || command.explain || !command.partition.cluster.empty()) {
     cluster = described_cluster(command.partition, ranks, printed_messages());
   }
-  partitioner::Partition partition =
-      command.partition.automatic
-          ? search_automatically(network, *cluster, command.partition, workload)
-          : chosen_partition(network, command.partition, ranks, batch);
+  partitioner::Partition partition = partition_for_sizes(
+      network, command.partition, batch, sizes, [&](const partitioner::Network& planned) {
+        return command.partition.automatic
+                   ? search_automatically(planned, *cluster, command.partition, workload)
+                   : chosen_partition(planned, command.partition, ranks, batch);
+      });
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.measures_kernels) {
     partition.kernels = fastest_kernels(network, plan);
@@ -230,7 +266,8 @@ void run_plan(const PlanCommand& command) {
   options.tile_statistics =
       command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;
   options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
-  options.memory.cache_bytes = cache_bytes(command, model, network);
+  options.memory.cache_bytes =
+      cache_bytes(command, model, sizes ? sizes->largest() : partitioner::size_of(network.image));
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition), Links::Follow);
   }
@@ -241,12 +278,20 @@ void run_plan(const PlanCommand& command) {
       save_plans(command.save_baselines, prediction->explanation.value().plans);
     }
   }
+  std::optional<MultiScaleFigures> scales;
+  if (sizes) {
+    expect_plans(network, partition, batch, *sizes, command.model);
+    scales = multi_scale_figures(command, {network, partition, options}, cluster, workload, *sizes);
+  }
   if (!command.json) {
-    fmt::print("{}", answer_text(command, network, plan, partition, options, prediction));
+    fmt::print("{}{}",
+               answer_text(command, network, plan, partition, options, prediction),
+               sizes ? multi_scale_line(*sizes, *scales) : "");
     return;
   }
-  const std::string json = plan_json(network, plan, options);
-  fmt::print("{}\n", prediction ? with_prediction_json(json, *prediction) : json);
+  std::string json = plan_json(network, plan, options);
+  json = prediction ? with_prediction_json(json, *prediction) : json;
+  fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
 }
 
 }  // namespace tessera::engine

@@ -72,6 +72,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       "start with these weights: a checkpoint, or Darknet's .weights, whole or of the first layers")
       ->excludes(resume);
   add_freeze(app, request.freeze, true);
+  add_multi_scale(app, request.multi_scale);
   add_batch_norm(app,
                  request.batch_norm,
                  "batch statistics, running statistics, or each tile's own (not exact)");

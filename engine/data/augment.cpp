@@ -172,6 +172,14 @@ RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvent
   return rules;
 }
 
+RenderingRules rules_of_size(RenderingRules rules, const partitioner::InputSize& size) {
+  expects(!rules.crop, "pictures are scaled to the input's size");
+  rules.input.rows = size.rows;
+  rules.input.cols = size.cols;
+  rules.picture = rules.input;
+  return rules;
+}
+
 Detail needed_detail(const RenderingRules& rules) {
   const MapShape& map = rules.picture;
   const auto side = static_cast<double>(std::min(map.rows, map.cols));

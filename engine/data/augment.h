@@ -19,6 +19,7 @@
 #include "engine/data/picture.h"
 #include "partitioner/base/region.h"
 #include "partitioner/cfg/model_file.h"
+#include "partitioner/network/input_sizes.h"
 
 namespace tessera::engine {
 
@@ -44,6 +45,10 @@ struct RenderingRules {
 // The rules of a model file, with or without a [crop] layer.
 [[nodiscard]] RenderingRules rendering_rules(const partitioner::ModelFile& model,
                                              PixelConvention convention = {});
+
+// The same for an input of another size. There is no [crop].
+[[nodiscard]] RenderingRules rules_of_size(RenderingRules rules,
+                                           const partitioner::InputSize& size);
 
 // What is subtracted from the values 0..1 of each channel of the input, and what they are then
 // divided by: the convention's numbers, else those that bring pixels to where the model wants them.

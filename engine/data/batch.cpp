@@ -20,7 +20,14 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
   check_rules(options_.rules, model);
   expects(!options_.rules.detects || options_.shares == nullptr,
           "a detector's data set does not lie in parts");
-  detail_ = needed_detail(options_.rules);
+  if (options_.sizes) {
+    expects(options_.rules.detects && options_.split == Split::Train,
+            "inputs change their size in a detector's training");
+    for (const auto& share : options_.sizes->sizes().shares()) {
+      sized_.push_back(rules_of_size(options_.rules, share.size));
+    }
+  }
+  detail_ = needed_detail(sized_.empty() ? options_.rules : sized_.back());
   if (!options_.leaving.empty()) {
     auto next = options_.leaving.begin();
     for (Index item = 0; item < dataset_.size(); ++item) {
@@ -98,6 +105,16 @@ BatchSource::Moment BatchSource::moment(Index step, Index position) const {
   return {place / size, place % size};
 }
 
+const RenderingRules& BatchSource::rules(Index step) const {
+  if (sized_.empty()) {
+    return options_.rules;
+  }
+  const partitioner::InputSize& size = options_.sizes->at(step / options_.passes);
+  return *std::find_if(sized_.begin(), sized_.end(), [&size](const RenderingRules& rules) {
+    return partitioner::size_of(rules.input) == size;
+  });
+}
+
 std::vector<BatchSource::Part> BatchSource::parts_of(Index step, Index position, Index item) const {
   std::vector<Part> parts{{item, position, 0}};
   if (item < 0 || !options_.rules.detects || !varies()) {
@@ -113,7 +130,7 @@ std::vector<BatchSource::Part> BatchSource::parts_of(Index step, Index position,
 }
 
 PictureWindow BatchSource::window_of(Index step, const Part& part) const {
-  const RenderingRules& rules = options_.rules;
+  const RenderingRules& rules = this->rules(step);
   if (!rules.detects || !varies()) {
     return {{0, rules.input.rows}, {0, rules.input.cols}, 1};
   }
@@ -124,7 +141,7 @@ PictureWindow BatchSource::window_of(Index step, const Part& part) const {
 Augmentation BatchSource::augmentation_of(Index step,
                                           const Part& part,
                                           const partitioner::MapShape& picture) const {
-  const RenderingRules& rules = options_.rules;
+  const RenderingRules& rules = this->rules(step);
   if (!varies()) {
     return rules.detects ? whole_picture(rules, picture) : centre_crop(rules, picture);
   }
@@ -134,7 +151,7 @@ Augmentation BatchSource::augmentation_of(Index step,
 }
 
 std::vector<Box> BatchSource::boxes_at(Index step, Index position, Index item) const {
-  const RenderingRules& rules = options_.rules;
+  const RenderingRules& rules = this->rules(step);
   std::vector<Box> boxes;
   for (const Part& part : parts_of(step, position, item)) {
     const std::span<const Box> of_picture = dataset_.boxes(part.item);
@@ -215,13 +232,13 @@ void BatchSource::render_part(Index step,
   const PictureWindow window = window_of(step, part);
   const Region shown = within(region, window);
   if (shown.rows == region.rows && shown.cols == region.cols && window.share == 1) {
-    render(picture, augmentation, options_.rules, region, cells);
+    render(picture, augmentation, rules(step), region, cells);
     return;
   }
   std::vector<float> values(static_cast<std::size_t>(region.channels.size() * shown.cols.size()));
   for (Region row = shown; row.rows.begin < shown.rows.end; ++row.rows.begin) {
     row.rows.end = row.rows.begin + 1;
-    render(picture, augmentation, options_.rules, row, values);
+    render(picture, augmentation, rules(step), row, values);
     add_row(values, row, window.share, region, cells);
   }
 }

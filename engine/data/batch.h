@@ -24,6 +24,7 @@
 #include "engine/data/box_placement.h"
 #include "engine/data/data_shares.h"
 #include "engine/data/dataset.h"
+#include "engine/data/input_schedule.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -41,6 +42,10 @@ struct BatchOptions {
   // Items of the data set, rising, that are on their way to other parts. What is on its way to this
   // one is not in it yet, so only the early passes of the shares can be read, until change().
   std::vector<Index> leaving = {};
+
+  // Of inputs that change their size, in a detector's training; null: all are as the rules say.
+  std::shared_ptr<const InputSchedule> sizes = nullptr;
+  Index passes = 1;  // of a step; a batch is what a pass takes
 
   // Keeps decoded pictures; null: each is decoded whenever it is read.
   std::shared_ptr<PictureCache> cache = nullptr;
@@ -84,7 +89,10 @@ class BatchSource {
   // picture once, also one that has several places in the batch.
   Reading read_region(Index step, const Region& region, std::span<float> out) const;
 
-  // The detail of each picture that the rules need.
+  // The rules by which the images of a step are made.
+  [[nodiscard]] const RenderingRules& rules(Index step) const;
+
+  // The detail of each picture that the rules of all steps need.
   [[nodiscard]] const Detail& detail() const { return detail_; }
 
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
@@ -127,6 +135,7 @@ class BatchSource {
 
   Dataset dataset_;
   BatchOptions options_;
+  std::vector<RenderingRules> sized_;  // of the sizes, in their order; empty: there is one
   Detail detail_;
   std::vector<Index> staying_;  // items of the data set, where some are leaving
 };

@@ -5,6 +5,7 @@
 #include "engine/execution/whole_maps.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/plan/image_shares.h"
+#include "partitioner/plan/sized_plan.h"
 
 namespace tessera::engine {
 
@@ -23,13 +24,39 @@ Execution<T>::Execution(const partitioner::Network& network,
       communicator_(&communicator),
       options_(options),
       parameters_(network, plan, communicator, options.training),
-      memory_(network,
-              plan,
-              communicator.rank(),
-              {sizeof(T), options.training, options.image_gradient, options.keep_maps}),
-      transfers_(network, plan, communicator, memory_, parameters_, options.image_gradient),
-      performer_(network, plan, communicator.rank(), options, memory_, transfers_, parameters_),
-      clock_(communicator, network.size()) {}
+      clock_(communicator, network.size()) {
+  maps_.emplace(*this);
+}
+
+template <class T>
+Execution<T>::Maps::Maps(Execution& of)
+    : memory(*of.network_,
+             *of.plan_,
+             of.rank(),
+             {sizeof(T), of.options_.training, of.options_.image_gradient, of.options_.keep_maps}),
+      transfers(*of.network_,
+                *of.plan_,
+                *of.communicator_,
+                memory,
+                of.parameters_,
+                of.options_.image_gradient),
+      performer(
+          *of.network_, *of.plan_, of.rank(), of.options_, memory, transfers, of.parameters_) {}
+
+template <class T>
+void Execution<T>::change_to(const partitioner::Network& network, const partitioner::Plan& plan) {
+  expects(may_take_turns(*made_for_, plan), "plans hold and own the same of parameters");
+  parameters_.finish_values();  // the next forward pass waits for them by another schedule
+  most_ = memory();
+  scheduled_.clear();
+  maps_.reset();
+  with_images_.reset();
+  images_.clear();
+  network_ = &network;
+  made_for_ = &plan;
+  plan_ = &plan;
+  maps_.emplace(*this);
+}
 
 template <class T>
 void Execution<T>::set_images(const std::vector<Index>& images) {
@@ -40,8 +67,8 @@ void Execution<T>::set_images(const std::vector<Index>& images) {
     expects(cuts_images_alone(*network_, *made_for_), "images alone are cut");
     with_images_ = std::make_unique<partitioner::Plan>(*made_for_);
     plan_ = with_images_.get();
-    memory_.set_plan(*plan_);
-    performer_.set_plan(*plan_);
+    maps_->memory.set_plan(*plan_);
+    maps_->performer.set_plan(*plan_);
   }
   for (int rank = 0; rank < made_for_->ranks; ++rank) {
     expects(
@@ -55,9 +82,9 @@ void Execution<T>::set_images(const std::vector<Index>& images) {
       });
   images_ = images;
   if (!same_contribute) {
-    transfers_.set_statistics(*plan_);
+    maps_->transfers.set_statistics(*plan_);
   }
-  performer_.renew_views();
+  maps_->performer.renew_views();
 }
 
 template <class T>
@@ -90,18 +117,18 @@ void Execution<T>::expect_restored(const ScheduledPass& pass) const {
   for (const partitioner::ActionIndex i : pass.places.indices()) {
     const Action& action = pass.schedule.actions[i];
     const bool restores = action.kind == Action::Kind::Compute && action.phase == Phase::Restore;
-    restored += restores && memory_.restores(action.layer, pass.places[i].time) ? 1 : 0;
+    restored += restores && maps_->memory.restores(action.layer, pass.places[i].time) ? 1 : 0;
   }
-  expects(restored == memory_.count_restored(),
+  expects(restored == maps_->memory.count_restored(),
           "each map that is restored has an action of its own");
 }
 
 template <class T>
 void Execution<T>::forward(const Pass& pass) {
   const ScheduledPass& forward = scheduled(pass, options_.training);
-  memory_.set_time(kImage - 1);
+  maps_->memory.set_time(kImage - 1);
   perform(forward, forward.schedule.forward, pass, [](int) {});
-  transfers_.finish_sends();
+  maps_->transfers.finish_sends();
 }
 
 template <class T>
@@ -112,19 +139,19 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
   PassOutcome mine;
   mine.stop_signal = stop_signal;
   mine.problem = problem;
-  performer_.set_outcome(mine);
-  transfers_.select_loss(pass.training);
+  maps_->performer.set_outcome(mine);
+  maps_->transfers.select_loss(pass.training);
   perform(loss, loss.schedule.loss, pass, [](int) {});
-  return transfers_.loss().total();
+  return maps_->transfers.loss().total();
 }
 
 template <class T>
 void Execution<T>::backward(const Pass& pass) {
   const ScheduledPass& backward = scheduled(pass, options_.training);
-  memory_.set_time(network_->size());  // clear_output_gradient() has been called
+  maps_->memory.set_time(network_->size());  // clear_output_gradient() has been called
   perform(backward, backward.schedule.backward, pass, [](int) {});
-  performer_.advance(gradient_time(*network_, kImage));
-  transfers_.finish_sends();
+  maps_->performer.advance(gradient_time(*network_, kImage));
+  maps_->transfers.finish_sends();
 }
 
 template <class T>
@@ -175,11 +202,12 @@ void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
 
 template <class T>
 ExecutionMemory Execution<T>::memory() const {
-  return {.weights = parameters_.value_bytes(),
-          .gradients = parameters_.gradient_bytes(),
-          .activations = memory_.bytes(),
-          .workspace = performer_.workspace_bytes(),
-          .messages = parameters_.message_bytes() + transfers_.bytes()};
+  return {
+      .weights = parameters_.value_bytes(),
+      .gradients = parameters_.gradient_bytes(),
+      .activations = std::max(most_.activations, maps_->memory.bytes()),
+      .workspace = std::max(most_.workspace, maps_->performer.workspace_bytes()),
+      .messages = std::max(most_.messages, parameters_.message_bytes() + maps_->transfers.bytes())};
 }
 
 template class Execution<float>;

@@ -47,9 +47,14 @@ class Execution {
   // The plan and its batch are changed here alone; memory and parameters stay where they are.
   void set_images(const std::vector<Index>& images);
 
+  // Goes on by the plan of another size of the network's input, that may take turns with the one so
+  // far (partitioner/plan/sized_plan.h). Parameters stay where they are; memory for maps is freed
+  // and allocated anew. Both must outlive the execution, or the next change.
+  void change_to(const partitioner::Network& network, const partitioner::Plan& plan);
+
   // The part of the input that a rank has to fill in before forward(), and where this one does.
   [[nodiscard]] Region image_region(int rank) const;
-  [[nodiscard]] View<T> image() { return memory_.image(); }
+  [[nodiscard]] View<T> image() { return maps_->memory.image(); }
 
   // backward() wants targets in the pass, or output_gradient() filled in after
   // clear_output_gradient().
@@ -60,7 +65,7 @@ class Execution {
   [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
                                           int stop_signal = 0,
                                           const std::optional<PassProblem>& problem = {});
-  void clear_output_gradient() { memory_.clear_output_gradient(); }
+  void clear_output_gradient() { maps_->memory.clear_output_gradient(); }
   void backward(const Pass& pass);
   // After the pass that ends a step. update_bucket(bucket) updates the elements of its parameters
   // that this rank owns, see ParameterSet; their values may still be on their way to other ranks
@@ -75,9 +80,9 @@ class Execution {
 
   // Cells computed here of a map's values and gradients, and the argmax of a max-pool; views of
   // nothing where there are none.
-  [[nodiscard]] View<T> map(int map) { return memory_.map(map); }
-  [[nodiscard]] View<T> map_gradient(int map) { return memory_.map_gradient(map); }
-  [[nodiscard]] View<const ArgmaxOffset> argmax(int layer) { return memory_.argmax(layer); }
+  [[nodiscard]] View<T> map(int map) { return maps_->memory.map(map); }
+  [[nodiscard]] View<T> map_gradient(int map) { return maps_->memory.map_gradient(map); }
+  [[nodiscard]] View<const ArgmaxOffset> argmax(int layer) { return maps_->memory.argmax(layer); }
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
   // All of a layer's map (gather_gradient: or of the image's gradient) in (N, C, H, W) order on
@@ -93,7 +98,7 @@ class Execution {
 
   // The sum of the network's losses over the cells that this rank owns, not yet divided by images.
   // The pass has targets.
-  [[nodiscard]] LossSum owned_loss(const Pass& pass) { return performer_.owned_loss(pass); }
+  [[nodiscard]] LossSum owned_loss(const Pass& pass) { return maps_->performer.owned_loss(pass); }
 
   // When the values that other ranks have sent are there.
   [[nodiscard]] ParameterSet<T>& parameters() {
@@ -106,6 +111,7 @@ class Execution {
   [[nodiscard]] const partitioner::Network& network() const { return *network_; }
   [[nodiscard]] const partitioner::Plan& plan() const { return *plan_; }
   [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
+  // By all plans so far, the most of each.
   [[nodiscard]] ExecutionMemory memory() const;
   // By layer, what passes since the last call took to compute here.
   [[nodiscard]] std::vector<partitioner::PassSeconds> take_computing_times() {
@@ -135,12 +141,20 @@ class Execution {
         if (action.bucket >= 0) {
           update_bucket(action.bucket);
         } else {
-          performer_.perform(action, place.time, pass);
+          maps_->performer.perform(action, place.time, pass);
         }
       }
     }
   }
   [[nodiscard]] int rank() const { return communicator_->rank(); }
+
+  // What depends on the sizes of maps.
+  struct Maps {
+    explicit Maps(Execution& of);
+    ActivationMemory<T> memory;
+    TransferTable<T> transfers;
+    ActionPerformer<T> performer;
+  };
 
   const partitioner::Network* network_;
   const partitioner::Plan* made_for_;               // what decides the order of a step, and memory
@@ -150,9 +164,8 @@ class Execution {
   const Communicator* communicator_;
   ExecutionOptions options_;
   ParameterSet<T> parameters_;
-  ActivationMemory<T> memory_;
-  TransferTable<T> transfers_;
-  ActionPerformer<T> performer_;
+  std::optional<Maps> maps_;
+  ExecutionMemory most_;                 // of plans before this one
   std::deque<ScheduledPass> scheduled_;  // that have been asked for
   ActionClock clock_;
 };

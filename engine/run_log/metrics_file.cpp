@@ -77,20 +77,22 @@ void MetricsFile::add_step(Index step,
                            const StepResult& result,
                            Index images,
                            const Course& course) {
-  lines_.add_line(
-      nlohmann::ordered_json{{"step", step},
-                             {"loss", result.loss},
-                             {"learning_rate", result.learning_rate},
-                             {"step_s", result.times.step_s},
-                             {"images_per_s", static_cast<double>(images) / result.times.step_s},
-                             {"load_s", result.times.load_s},
-                             {"forward_s", result.times.forward_s},
-                             {"backward_s", result.times.backward_s},
-                             {"update_s", result.times.update_s},
-                             {"exchange_s", result.times.exchanges.total_s()},
-                             {"t_s", rounded(course.t_s)},
-                             {"energy_j", json_of(course.energy_j)}}
-          .dump());
+  nlohmann::ordered_json line{{"step", step},
+                              {"loss", result.loss},
+                              {"learning_rate", result.learning_rate},
+                              {"step_s", result.times.step_s},
+                              {"images_per_s", static_cast<double>(images) / result.times.step_s},
+                              {"load_s", result.times.load_s},
+                              {"forward_s", result.times.forward_s},
+                              {"backward_s", result.times.backward_s},
+                              {"update_s", result.times.update_s},
+                              {"exchange_s", result.times.exchanges.total_s()},
+                              {"t_s", rounded(course.t_s)},
+                              {"energy_j", json_of(course.energy_j)}};
+  if (result.size) {
+    line["size"] = to_text(*result.size);
+  }
+  lines_.add_line(line.dump());
 }
 
 void MetricsFile::add_evaluation(Index step,

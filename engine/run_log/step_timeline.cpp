@@ -56,7 +56,10 @@ std::optional<std::string> StepTimeline::after(Index step) {
 
 // Seconds are from the first action of any rank.
 std::string StepTimeline::text(const std::vector<PerformedAction>& mine) const {
-  TracedStep traced{{}, predicted_s_};
+  TracedStep traced;
+  if (trainer_->has_configured_size()) {  // which is what predictions are of
+    traced.predicted_s = predicted_s_;
+  }
   double start_s = std::numeric_limits<double>::infinity();
   for (const auto& bytes : communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
     std::vector<PerformedAction>& theirs = traced.per_rank.emplace_back();

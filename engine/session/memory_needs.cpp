@@ -78,7 +78,8 @@ Index memory_left_by(const partitioner::Network& network,
 void expect_memory(const partitioner::Network& network,
                    const partitioner::Plan& plan,
                    const partitioner::ReportOptions& options,
-                   const Communicator& communicator) {
+                   const Communicator& communicator,
+                   const std::string& remedy) {
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
   const MachineShare all = sum_on_this_machine(needed, communicator);
@@ -98,14 +99,15 @@ void expect_memory(const partitioner::Network& network,
                             : "";
     problem = fmt::format(
         "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
-        "--subdivisions), or cut it into more tiles{}",
+        "--subdivisions), or cut it into more tiles{}{}",
         options.model,
         readable_bytes(needed),
         rank,
         others,
         *there,
         options.memory.cache_bytes > 0 ? ", or keep decoded pictures in files (--cache FOLDER)"
-                                       : "");
+                                       : "",
+        remedy.empty() ? "" : ", " + remedy);
   }
   throw_agreed(communicator, problem);
 }

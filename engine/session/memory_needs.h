@@ -29,10 +29,11 @@ namespace tessera::engine {
                                    const Communicator& communicator);
 
 // Throws AgreedError on all ranks where those of one machine together need more memory for training
-// than it has, or than their control group leaves.
+// than it has, or than their control group leaves. `remedy`: what else would help, if anything.
 void expect_memory(const partitioner::Network& network,
                    const partitioner::Plan& plan,
                    const partitioner::ReportOptions& options,
-                   const Communicator& communicator);
+                   const Communicator& communicator,
+                   const std::string& remedy = "");
 
 }  // namespace tessera::engine

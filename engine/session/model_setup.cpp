@@ -7,6 +7,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
 #include "partitioner/base/spelling.h"
+#include "partitioner/network/input_sizes.h"
 #include "partitioner/network/losses.h"
 #include "partitioner/partition/partition.h"
 
@@ -28,21 +29,11 @@ partitioner::Network resized(const partitioner::Network& network, const std::str
     return network;
   }
   const auto [rows, cols] = partitioner::parse_grid(size, "--size", partitioner::kPixels);
-  partitioner::Network result;
-  result.image = {network.image.channels, rows, cols};
-  for (const partitioner::LayerSpec& layer : network.layers) {
-    try {
-      add_layer(result, layer.operation, layer.inputs, layer.line);
-    } catch (const std::invalid_argument& error) {
-      throw InputError(fmt::format("--size {}: layer {} ({}): {}",
-                                   size,
-                                   result.size(),
-                                   kind_name(layer.operation),
-                                   error.what()));
-    }
+  try {
+    return with_input(network, {rows, cols});
+  } catch (const std::invalid_argument& error) {
+    throw InputError(fmt::format("--size {}: {}", size, error.what()));
   }
-  freeze(result, last_frozen(network));
-  return result;
 }
 
 namespace {

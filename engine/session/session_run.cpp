@@ -130,7 +130,8 @@ void SessionRun::begin(const PictureSources& sources) {
       setup_.training(),
       setup_.batch_norm(),
       setup_.seed(),
-      post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_)};
+      post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_),
+      setup_.sized_plans()};
   phases_.begin(setup_.take_plan(), options, sources);
   const TrainingRecord record = setup_.record(training_pictures_.count, data_digest(sources));
   if (setup_.record_before()) {
@@ -243,7 +244,21 @@ void SessionRun::warn_of_risen_loss() {
 
 std::string SessionRun::plan_text() {
   const partitioner::Plan& plan = phases_.plan();
-  return plan_summary(setup_.network(), plan, partition_, setup_.planned_options(plan)) + "\n";
+  return plan_summary(setup_.network(), plan, partition_, setup_.planned_options(plan)) + "\n" +
+         setup_.described_sizes(mean_step_s());
+}
+
+std::optional<double> SessionRun::mean_step_s() const {
+  const auto plans = setup_.sized_plans();
+  if (!plans || profiled_devices(request_.partition).value_or(0) < partition_.ranks) {
+    return std::nullopt;
+  }
+  return mean_step_seconds(setup_.network(),
+                           described_cluster(request_.partition, partition_.ranks, {}),
+                           request_.partition,
+                           setup_.workload(),
+                           partition_,
+                           plans->schedule().sizes());
 }
 
 void SessionRun::say_plan() {
@@ -309,6 +324,10 @@ void SessionRun::begin_run_log() {
     start.folder = request_.run;
     start.predicted =
         predicted_steps(request_.partition, setup_.network(), setup_.workload(), partition_, plan);
+    if (const auto mean_s = mean_step_s()) {  // the shares are of the configured size alone
+      start.predicted.step_s = mean_s;
+      start.predicted.per_rank.clear();
+    }
     start.summary = {.version = request_.program_version,
                      .model = request_.model,
                      .data = request_.data,
@@ -335,10 +354,7 @@ void SessionRun::begin_run_log() {
 
 void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
   const partitioner::Plan& plan = phases_.plan();
-  const std::string json =
-      memory_json(planned_memory_of_ranks(setup_.network(), plan, setup_.planned_options(plan)),
-                  measured,
-                  communicator_);
+  const std::string json = memory_json(setup_.planned_memory(plan), measured, communicator_);
   record_.write(run_file::kMemory, json);
   on_root(communicator_, [&] { messages_.say(memory_table(json)); });
 }

@@ -59,6 +59,8 @@ class SessionRun {
 
   // Rank 0's.
   [[nodiscard]] std::string plan_text();
+  // Predicted, over the sizes of multi-scale training; nothing without it or a profile.
+  [[nodiscard]] std::optional<double> mean_step_s() const;
   void say_plan();
 
   // Training goes on by another partition.

@@ -60,6 +60,9 @@ struct TrainingRequest {
 
   // The last layer that does not learn, "none", or kFreezeWeights; empty: as the model file says.
   std::string freeze = {};
+  // By how much the size of a detector's input changes, 0: not at all. Nothing: as in the run to
+  // resume, else as the model file says.
+  std::optional<double> multi_scale = {};
   Index patience = 0;  // tests without a better one after which training ends; 0: no limit
   std::optional<std::uint64_t> seed = {};  // nothing: that of the checkpoint to resume, else 1
   std::string resume = {};                 // checkpoint to go on from

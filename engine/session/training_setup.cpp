@@ -83,12 +83,15 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
       record_before_(record_to_resume()),
       training_(
           agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
+      sizes_(sizes_of_inputs(chooser != nullptr)),
       mapped_(map_of_data()),
       data_(list_before_choosing()),
       needs_(data_ ? std::optional(needs()) : std::nullopt),
       partition_(choose(chooser)),
       plan_(make_plan(model_.network, partition_, places())),
       seed_(training_seed(request, communicator)),
+      sized_plans_(make_sized_plans()),
+      largest_(sized_plans_ ? sized_plans_->of(sizes_->largest()) : nullptr),
       before_(preparation_before(request, communicator)),
       rules_(training_rules(request, before_, model_, communicator, observer)) {
   if (!request.partition.automatic) {  // else it was said before the search
@@ -110,17 +113,85 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
                    *needs_,
                    communicator,
                    observer);
-  expect_memory(model_.network, plan_, planned_options(plan_), communicator);
+  const Heaviest heavy = heaviest(plan_);
+  expect_memory(heavy.network,
+                heavy.plan,
+                heavy.options,
+                communicator,
+                sizes_ ? fmt::format("or train on inputs smaller than {} (--multi-scale FACTOR, "
+                                     "or off)",
+                                     to_text(sizes_->largest()))
+                       : "");
+}
+
+std::optional<partitioner::InputSizes> TrainingSetup::sizes_of_inputs(bool chooses) const {
+  std::optional<double> asked = request_.multi_scale;
+  if (!asked && record_before_) {
+    asked = record_before_->multi_scale;
+    if (*asked != model_.augmentation.random) {
+      const std::string before = multi_scale_text(*asked);
+      observer_.warn(fmt::format("{} was trained with --multi-scale {}, {} says random={}: it goes "
+                                 "on with {}",
+                                 request_.resume,
+                                 before,
+                                 request_.model,
+                                 model_.augmentation.random,
+                                 before),
+                     communicator_);
+    }
+  }
+  const bool rebalances = request_.rebalance_window_s.has_value();
+  auto sizes = agreed(communicator_,
+                      [&] { return input_sizes(model_, model_.network, asked, request_.model); });
+  if (sizes && (chooses || rebalances)) {
+    throw AgreedError(
+        fmt::format("{} compares the time of steps, and multi-scale training ({}) has inputs of "
+                    "several sizes: give --multi-scale off",
+                    rebalances ? "--rebalance" : "choose",
+                    asked ? "--multi-scale" : "random in the model file"));
+  }
+  return sizes;
+}
+
+std::shared_ptr<const SizedPlans> TrainingSetup::make_sized_plans() const {
+  if (!sizes_) {
+    return nullptr;
+  }
+  throw_agreed(communicator_, problem_of([&] {
+                 expect_plans(model_.network, partition_, places(), *sizes_, request_.model);
+               }));
+  return std::make_shared<SizedPlans>(
+      model_.network,
+      partition_,
+      places(),
+      InputSchedule(*sizes_, seed_, largest_input_from(training_.max_batches)));
+}
+
+TrainingSetup::Heaviest TrainingSetup::heaviest(const partitioner::Plan& plan) const {
+  return largest_ ? Heaviest{largest_->network,
+                             largest_->plan,
+                             planned_options(largest_->network, largest_->plan)}
+                  : Heaviest{model_.network, plan, planned_options(plan)};
+}
+
+std::vector<partitioner::MemoryUse> TrainingSetup::planned_memory(
+    const partitioner::Plan& plan) const {
+  const Heaviest heavy = heaviest(plan);
+  return planned_memory_of_ranks(heavy.network, heavy.plan, heavy.options);
+}
+
+std::string TrainingSetup::described_sizes(const std::optional<double>& predicted_s) const {
+  return sizes_ ? multi_scale_line(*sizes_, {planned_memory(plan_), predicted_s}) : "";
 }
 
 // Where a limit was given, a partition that follows may leave no memory beside it.
 PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) const {
-  const partitioner::ReportOptions options = planned_options(plan_);
+  const Heaviest heavy = heaviest(plan_);
   const auto rank = static_cast<std::size_t>(communicator_.rank());
-  const Index machine = memory_left_by(model_.network, plan_, options, communicator_);
+  const Index machine = memory_left_by(heavy.network, heavy.plan, heavy.options, communicator_);
   Index own = std::numeric_limits<Index>::max();
   if (const auto limit = request_.partition.memory_limit_bytes) {
-    const Index taken = planned_memory_of_ranks(model_.network, plan_, options)[rank].total();
+    const Index taken = planned_memory(plan_)[rank].total();
     const bool unsure =
         may_change_partition && request_.cache.place == PictureCacheRequest::Place::Automatic;
     own = unsure ? 0 : *limit - taken;
@@ -182,7 +253,8 @@ ListedData TrainingSetup::listed_data(bool reads) const {
 }
 
 DataNeeds TrainingSetup::needs() const {
-  DataNeeds needs = data_->needs(rendering_rules(model_));
+  const RenderingRules rules = rendering_rules(model_);
+  DataNeeds needs = data_->needs(sizes_ ? rules_of_size(rules, sizes_->largest()) : rules);
   needs.data_bytes += mapped_ ? mapped_->background_bytes() : 0;
   expect_data_fits(needs, request_.partition.memory_limit_bytes.value_or(0));
   return needs;
@@ -196,11 +268,17 @@ partitioner::Partition TrainingSetup::choose(PartitionChooser* chooser) const {
     return chooser->first_partition(model_.network, workload(), steps, communicator_);
   }
   return mapped_ ? mapped_partition()
-                 : agreed_partition(model_.network,
-                                    request_.partition,
-                                    workload(pass_images()),
-                                    communicator_,
-                                    observer_);
+                 : partition_for_sizes(model_.network,
+                                       request_.partition,
+                                       pass_images(),
+                                       sizes_,
+                                       [&](const partitioner::Network& network) {
+                                         return agreed_partition(network,
+                                                                 request_.partition,
+                                                                 workload(pass_images()),
+                                                                 communicator_,
+                                                                 observer_);
+                                       });
 }
 
 // Each rank with as many images of a pass as its part of the data set asks for.
@@ -216,10 +294,8 @@ partitioner::Partition TrainingSetup::mapped_partition() const {
 }
 
 OpenedData TrainingSetup::open_data() {
-  const partitioner::MemoryUse planned = planned_memory_of_ranks(
-      model_.network,
-      plan_,
-      planned_options(plan_))[static_cast<std::size_t>(communicator_.rank())];
+  const partitioner::MemoryUse planned =
+      planned_memory(plan_)[static_cast<std::size_t>(communicator_.rank())];
   return std::move(*data_).open(planned.of_network() + planned.decoding);
 }
 
@@ -231,6 +307,10 @@ std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> datase
     }
     BatchOptions options{rules_, pass_images(), seed_, split};
     options.cache = caching_->cache();
+    if (sized_plans_ && split == Split::Train) {
+      options.sizes = std::make_shared<const InputSchedule>(sized_plans_->schedule());
+      options.passes = training_.subdivisions;
+    }
     if (mapped_) {
       mapped_->share(options, *dataset);
     }
@@ -257,8 +337,13 @@ Workload TrainingSetup::workload(Index images) const {
 }
 
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {
+  return planned_options(model_.network, plan);
+}
+
+partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Network& network,
+                                                          const partitioner::Plan& plan) const {
   partitioner::ReportOptions options =
-      report_options(request_.model, model_.network, plan, training_.adam);
+      report_options(request_.model, network, plan, training_.adam);
   options.tile_statistics =
       batch_norm() == BatchNormMode::PerTile && busy_ranks(partition_).size() > 1;
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
@@ -318,6 +403,7 @@ TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_dig
                                                         : partitioner::Compression::Exact),
           .sync = to_text(replicas.sync),
           .replicas = replicas.independent() ? replicas.count : 1,
+          .multi_scale = sizes_ ? sizes_->factor() : 0,
           .settings = training_settings(training_, model_.augmentation, model_.network),
           .inexact = inexact(partition_)};
 }

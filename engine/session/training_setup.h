@@ -17,6 +17,7 @@
 #include "engine/session/data_needs.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/mapped_data.h"
+#include "engine/session/multi_scale.h"
 #include "engine/session/picture_caching.h"
 #include "engine/session/planning.h"
 #include "engine/session/training_request.h"
@@ -61,6 +62,15 @@ class TrainingSetup {
   // Once, to train by.
   [[nodiscard]] partitioner::Plan take_plan() { return std::move(plan_); }
 
+  // Of multi-scale training; null where the input has one size.
+  [[nodiscard]] std::shared_ptr<const SizedPlans> sized_plans() const { return sized_plans_; }
+  // What each rank takes of memory by a plan; of multi-scale training at the largest size.
+  [[nodiscard]] std::vector<partitioner::MemoryUse> planned_memory(
+      const partitioner::Plan& plan) const;
+  // What a user has to know of it, with a line break; empty without it. `predicted_s`: of a step,
+  // on average.
+  [[nodiscard]] std::string described_sizes(const std::optional<double>& predicted_s) const;
+
   // Null without a data map.
   [[nodiscard]] MappedData* mapped() { return mapped_ ? &*mapped_ : nullptr; }
   // What the data set takes of this rank's memory before it is opened.
@@ -84,6 +94,17 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Partition& partition) const;
 
  private:
+  [[nodiscard]] std::optional<partitioner::InputSizes> sizes_of_inputs(bool chooses) const;
+  [[nodiscard]] std::shared_ptr<const SizedPlans> make_sized_plans() const;
+  // What takes the most memory: a network, a plan of it and what to report of that.
+  struct Heaviest {
+    const partitioner::Network& network;
+    const partitioner::Plan& plan;
+    partitioner::ReportOptions options;
+  };
+  [[nodiscard]] Heaviest heaviest(const partitioner::Plan& plan) const;
+  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Network& network,
+                                                           const partitioner::Plan& plan) const;
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
@@ -104,12 +125,15 @@ class TrainingSetup {
   partitioner::ModelFile model_;
   std::optional<TrainingRecord> record_before_;
   partitioner::TrainingOptions training_;
+  std::optional<partitioner::InputSizes> sizes_;
   std::optional<MappedData> mapped_;
   std::optional<ListedData> data_;
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   std::uint64_t seed_;
+  std::shared_ptr<const SizedPlans> sized_plans_;
+  std::shared_ptr<const partitioner::SizedPlan> largest_;
   std::optional<Preparation> before_;
   RenderingRules rules_;
   std::optional<PictureCaching> caching_;

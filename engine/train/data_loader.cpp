@@ -104,6 +104,10 @@ std::vector<Index> DataLoader::shared_images(Index step) const {
 }
 
 Region DataLoader::region_after(Index step, const Region& region) const {
+  if (sizes_ != nullptr) {
+    const auto next = sizes_->at((step + 1) / passes_);
+    return partitioner::image_region(next->network, next->plan, communicator_->rank());
+  }
   if (shares() == nullptr) {
     return region;
   }

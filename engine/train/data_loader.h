@@ -12,10 +12,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/data/batch.h"
 #include "engine/execution/execution.h"
+#include "engine/train/sized_plans.h"
 #include "engine/train/target_exchange.h"
 
 namespace tessera::engine {
@@ -42,6 +44,13 @@ class DataLoader {
   DataLoader(RandomPictures pictures,
              const partitioner::Plan& plan,
              const Communicator& communicator);
+
+  // In multi-scale training: what each step, of so many passes, has of pictures. The source has the
+  // same sizes.
+  void follow(std::shared_ptr<const SizedPlans> sizes, Index passes) {
+    sizes_ = std::move(sizes);
+    passes_ = passes;
+  }
 
   [[nodiscard]] bool is_random() const { return random_.has_value(); }
 
@@ -121,6 +130,8 @@ class DataLoader {
 
   std::shared_ptr<const BatchSource> source_;  // the thread that reads ahead shares it
   std::optional<RandomPictures> random_;       // instead of a source
+  std::shared_ptr<const SizedPlans> sizes_;    // null: there is one size
+  Index passes_ = 1;                           // of a step
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
   TargetExchange exchange_;

@@ -33,6 +33,8 @@ Trainer::Trainer(const partitioner::Network& network,
                  const Communicator& communicator,
                  const TrainerOptions& options)
     : options_(options),
+      plan_(&plan),
+      configured_(network.image),
       communicator_(&communicator),
       execution_(network, plan, communicator, {.norm = options.training.norm}),
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
@@ -44,7 +46,7 @@ Trainer::Trainer(const partitioner::Network& network,
 }
 
 void Trainer::prepare_synchroniser() {
-  ReplicaModel model{.plan = &execution_.plan(),
+  ReplicaModel model{.plan = plan_,
                      .communicator = communicator_,
                      .parameters = &execution_.parameters_under_way()};
   for (OptimizerState<float>& state : optimizer_.states()) {
@@ -121,7 +123,7 @@ RankState Trainer::rank_state() {
     }
   }
   if (!state.arrays.empty()) {
-    state.layout = fingerprint(execution_.plan());
+    state.layout = fingerprint(*plan_);
   }
   return state;
 }
@@ -232,6 +234,19 @@ void Trainer::restore_statistics() {
   }
 }
 
+void Trainer::use(std::shared_ptr<const partitioner::SizedPlan> sized) {
+  if (sized != sized_) {
+    execution_.change_to(sized->network, sized->plan);
+    sized_ = std::move(sized);
+  }
+}
+
+void Trainer::use_configured_size() {
+  if (options_.sizes && !has_configured_size()) {
+    use(options_.sizes->configured());
+  }
+}
+
 StepResult Trainer::step(DataLoader& loader) {
   keep_statistics();
   try {
@@ -285,6 +300,12 @@ StepResult Trainer::run_step(DataLoader& loader) {
   const std::int64_t sent_before = communicator_->sent_bytes();
   begin();
   timed(times.step_s, [&] {
+    if (options_.sizes) {
+      use(options_.sizes->at(steps_));
+      if (!has_configured_size()) {
+        result.size = partitioner::size_of(execution_.network().image);
+      }
+    }
     void_step_ = false;
     execution_.parameters_under_way().clear_gradients();
     double loss = 0;

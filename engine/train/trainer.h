@@ -14,6 +14,7 @@
 #include "engine/train/data_loader.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/rank_state.h"
+#include "engine/train/sized_plans.h"
 
 namespace tessera::engine {
 
@@ -43,6 +44,7 @@ struct StepResult {
   double loss = 0;
   double learning_rate = 0;
   StepTimes times;
+  std::optional<partitioner::InputSize> size;  // of the input, where it is not the configured one
   int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
 };
 
@@ -57,7 +59,8 @@ struct TrainerOptions {
       training;  // training.batch images per step, in training.subdivisions passes
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::uint64_t seed = 0;
-  Index post_local_steps = 0;  // see SyncOptions
+  Index post_local_steps = 0;                         // see SyncOptions
+  std::shared_ptr<const SizedPlans> sizes = nullptr;  // of multi-scale training; null: one size
 };
 
 class Trainer {
@@ -80,6 +83,13 @@ class Trainer {
   // A network without a loss can be timed on random pictures but not trained: all cells of its
   // output get the same small gradient, its loss is 0, and the ranks agree on nothing.
   StepResult step(DataLoader& loader);
+
+  // Until the next step the execution has the size of input that is configured, as for a test. All
+  // ranks call this together.
+  void use_configured_size();
+  [[nodiscard]] bool has_configured_size() const {
+    return execution_.network().image == configured_;
+  }
 
   // From here until the returned value is gone, independent replicas hold the model that they have
   // in common, which is what a checkpoint has and what is tested; then each its own again. All
@@ -152,6 +162,7 @@ class Trainer {
   [[nodiscard]] Pass training_pass(Index part, const Targets* targets) const;
   [[nodiscard]] PassOutcome outcome_of(const Pass& pass,
                                        const std::optional<std::string>& images_problem);
+  void use(std::shared_ptr<const partitioner::SizedPlan> sized);
   void prepare_synchroniser();
   void begin();
   void settle();
@@ -160,6 +171,9 @@ class Trainer {
   void fill_output_gradient();
 
   TrainerOptions options_;
+  const partitioner::Plan* plan_;  // by which parameters are held, whatever the size of the input
+  partitioner::MapShape configured_;                     // input
+  std::shared_ptr<const partitioner::SizedPlan> sized_;  // in use, where sizes change
   const Communicator* communicator_;
   Execution<float> execution_;
   Optimizer<float> optimizer_;

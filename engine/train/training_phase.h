@@ -35,6 +35,9 @@ class TrainingPhase {
         communicator_(communicator),
         training_(sources.training, plan_, communicator_),
         trainer_(network, plan_, communicator_, options) {
+    if (options.sizes) {
+      training_.follow(options.sizes, options.training.subdivisions);
+    }
     if (sources.tests) {
       testing_.emplace(sources.testing, plan_, communicator_);
     }

@@ -10,6 +10,7 @@
 #include "engine/train/stored_metadata.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/network/input_sizes.h"
 
 namespace tessera::engine {
 
@@ -38,19 +39,26 @@ const char* name_of(BatchNormMode mode) {
       ->first;
 }
 
+std::string multi_scale_text(double factor) {
+  return factor == 0 ? "off" : fmt::format("{}", factor);
+}
+
 std::string to_json(const TrainingRecord& record) {
-  return Json{{"images", record.images},
-              {"subdivisions", record.subdivisions},
-              {"pictures", record.pictures},
-              {"data_digest", record.data_digest},
-              {"schedule_steps", record.schedule_steps},
-              {"batch_norm", name_of(record.batch_norm)},
-              {"gradient_precision", record.gradient_precision},
-              {"sync", record.sync},
-              {"replicas", record.replicas},
-              {"settings", record.settings},
-              {"inexact", record.inexact}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json json{{"images", record.images},
+            {"subdivisions", record.subdivisions},
+            {"pictures", record.pictures},
+            {"data_digest", record.data_digest},
+            {"schedule_steps", record.schedule_steps},
+            {"batch_norm", name_of(record.batch_norm)},
+            {"gradient_precision", record.gradient_precision},
+            {"sync", record.sync},
+            {"replicas", record.replicas},
+            {"settings", record.settings},
+            {"inexact", record.inexact}};
+  if (record.multi_scale != 0) {
+    json["multi_scale"] = record.multi_scale;
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 TrainingRecord parse_training_record(const std::string& json, const std::string& where) {
@@ -73,13 +81,17 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
               .gradient_precision = record.at("gradient_precision").get<std::string>(),
               .sync = record.at("sync").get<std::string>(),
               .replicas = record.value("replicas", Index{1}),
+              .multi_scale = record.value("multi_scale", 0.0),
               .settings = record.value("settings", TrainingSettings()),
               .inexact = record.at("inexact").get<std::vector<std::string>>()};
   } catch (const Json::exception&) {
     throw damaged();
   }
+  const double factor = parsed.multi_scale;
+  const bool scales = factor > 1 && factor <= partitioner::kLargestFactor;
   const Index passes = std::max<Index>(parsed.subdivisions, 1);
-  if (parsed.images < 1 || parsed.subdivisions < 0 || parsed.images % passes != 0) {
+  if ((factor != 0 && !scales) || parsed.images < 1 || parsed.subdivisions < 0 ||
+      parsed.images % passes != 0) {
     throw damaged();
   }
   return parsed;
@@ -152,6 +164,7 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
   if (before.subdivisions > 0) {
     compare("--subdivisions", before.subdivisions, now.subdivisions);
   }
+  compare("--multi-scale", multi_scale_text(before.multi_scale), multi_scale_text(now.multi_scale));
   if (auto settings = settings_difference(before.settings, now.settings)) {
     found.push_back(std::move(*settings));
   }

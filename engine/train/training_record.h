@@ -30,6 +30,7 @@ struct TrainingRecord {
   std::string gradient_precision;  // as to_text() writes them
   std::string sync;
   Index replicas = 1;                // that take steps of their own; 1 where all take the same
+  double multi_scale = 0;            // by how much the size of the input changes; 0: not at all
   TrainingSettings settings = {};    // of the model file; empty: unknown
   std::vector<std::string> inexact;  // what is not exact in any part of the run, a phrase each
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
@@ -41,6 +42,9 @@ inline constexpr std::array<std::pair<const char*, BatchNormMode>, 3> kBatchNorm
      {"frozen", BatchNormMode::Frozen},
      {"tile", BatchNormMode::PerTile}}};
 [[nodiscard]] const char* name_of(BatchNormMode mode);
+
+// How --multi-scale says it.
+[[nodiscard]] std::string multi_scale_text(double factor);
 
 // parse_training_record(to_json(record), ...) == record. Throws InputError that names `where`.
 [[nodiscard]] std::string to_json(const TrainingRecord& record);

@@ -148,6 +148,7 @@ void TrainingRun::evaluate_now(Index step, double epoch) {
   int signal = 0;
   {
     const auto common = trainer_->common_model();
+    trainer_->use_configured_size();
     try {
       result = evaluate(trainer_->execution(), *testing_, *metric_);
     } catch (const Stopped& stopped) {

@@ -124,7 +124,10 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
                resize,
                letter_box,
                mosaic,
-               mixup] = augmentation;
+               mixup,
+               random,
+               resize_step] = augmentation;
+  (void)random;  // a record has the factor that is in effect
   settings.add("flip", flip);
   settings.add("angle", angle);
   settings.add("aspect", aspect);
@@ -139,6 +142,7 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
   settings.add_if(detects, "letter_box", letter_box);
   settings.add_if(detects, "mosaic", mosaic);
   settings.add_if(detects, "mixup", mixup);
+  settings.add_if(detects && resize_step > 0, "resize_step", resize_step);
 }
 
 std::string anchors_text(const std::vector<partitioner::Anchor>& anchors) {

@@ -50,9 +50,6 @@ constexpr KeyRule kRules[] = {
     {"reorg", "flatten", Computed},
     {"reorg", "extra", Computed},
     {"crop", "shift", Training},
-    {"yolo", "random", Training},
-    {"region", "random", Training},
-    {"detection", "random", Training},
     {"yolo", "map", Computed, ""},
     {"yolo", "embedding_layer", Computed, ""},
     {"yolo", "track_history_size", None},  // of tracking, as are the next seven

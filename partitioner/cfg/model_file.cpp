@@ -11,6 +11,7 @@
 #include "partitioner/cfg/cfg_layers.h"
 #include "partitioner/cfg/cfg_options.h"
 #include "partitioner/cfg/cfg_sections.h"
+#include "partitioner/network/input_sizes.h"
 
 namespace tessera::partitioner {
 
@@ -20,6 +21,7 @@ constexpr Index kMostBytes = Index{8} << 20U;  // of the file
 
 constexpr Index kLargestSide = (Index{1} << 31) - 1;
 constexpr Index kLargestBatch = Index{1} << 20;
+constexpr double kUsualFactor = 1.4;             // of random=1
 constexpr Index kMostSteps = 1'000'000'000'000;  // times a batch still an Index
 
 bool is_crop(const CfgSection& section) {
@@ -171,6 +173,7 @@ void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentati
   augmentation.mosaic = net.flag("mosaic", false);
   (void)net.flag("mosaic_bound", true);  // boxes always end with their picture
   augmentation.mixup = net.flag("mixup", false) && !augmentation.mosaic;
+  augmentation.resize_step = net.integer("resize_step", 0, 1, kLargestSide);
 }
 
 // Of a head; the last one counts.
@@ -178,6 +181,9 @@ void read_head_augmentation(CfgOptions& head, AugmentationOptions& augmentation)
   augmentation.jitter = head.real("jitter", AugmentationOptions().jitter, 0);
   augmentation.resize = head.real("resize", AugmentationOptions().resize);
   require(head, augmentation.resize > 0, "resize", "must be positive");
+  const double random = head.real("random", 0, 0, kLargestFactor);
+  require(head, random == 0 || random >= 1, "random", "must be 0, 1 or a factor above 1");
+  augmentation.random = random == 1 ? kUsualFactor : random;
 }
 
 void read_net(CfgOptions& net, bool detects, ModelFile& model) {

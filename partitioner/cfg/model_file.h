@@ -62,6 +62,9 @@ struct AugmentationOptions {
   bool letter_box = false;  // keeps its proportions
   bool mosaic = false;      // four pictures in one
   bool mixup = false;       // half of the time two pictures, one over the other
+  // Multi-scale training, see network/input_sizes.h. 0: all inputs are of one size.
+  double random = 0;
+  Index resize_step = 0;  // pixels that sides are multiples of; 0: the network's stride
 };
 
 struct ModelFile {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <utility>
 
 #include "tests/engine/data/samples.h"
 #include "tests/support/refusals.h"
@@ -215,4 +217,48 @@ TEST_CASE("rules that cannot be followed are refused with the model's name befor
     const BatchSource made(engine::Dataset(std::move(pictures), "made", 1), options, "net.cfg");
   });
   CHECK(tests::has(message, "net.cfg:"));
+}
+
+TEST_CASE("images of a step have its size, and are held in the detail of the largest") {
+  const partitioner::InputSizes sizes({16, 16}, 1.4, 4);
+  const engine::InputSchedule schedule(sizes, 5);
+  engine::BytePictures pictures;
+  pictures.shape = {3, 64, 64};
+  pictures.pixels = tests::random_bytes(6 * pictures.shape.volume(), 77);
+  pictures.labels.assign(6, 0);
+  pictures.class_names = engine::numbered_names(10);
+  BatchOptions options;
+  options.rules.input = {3, 16, 16};
+  options.rules.picture = options.rules.input;
+  options.rules.detects = true;
+  options.batch = 2;
+  options.seed = 5;
+  options.passes = 3;
+  const auto batches = [&](BatchOptions with) {
+    return BatchSource(engine::Dataset(pictures, "made", 3), std::move(with), "net.cfg");
+  };
+  options.sizes = std::make_shared<const engine::InputSchedule>(schedule);
+  const BatchSource scaled = batches(options);
+  options.sizes = nullptr;
+  const BatchSource plain = batches(options);
+  const auto side = sizes.largest().rows;
+  CHECK(scaled.detail().rows ==
+        doctest::Approx(static_cast<double>(plain.detail().rows * side) / 16).epsilon(0.1));
+  bool changes = false;
+  for (Index pass = 0; pass < 120; ++pass) {
+    const partitioner::InputSize& size = schedule.at(pass / 3);
+    changes = changes || size != sizes.largest();
+    REQUIRE(size_of(scaled.rules(pass).input) == size);
+    REQUIRE(size_of(scaled.rules(pass).picture) == size);
+  }
+  CHECK(changes);
+  // All of the largest: as a source of that size has it.
+  options.rules = rules_of_size(options.rules, sizes.largest());
+  const BatchSource large = batches(options);
+  const Region whole{{0, 2}, {0, 3}, {0, side}, {0, side}};
+  std::vector<float> found(static_cast<std::size_t>(whole.volume()));
+  std::vector<float> expected(found.size());
+  (void)scaled.read_region(1, whole, found);
+  (void)large.read_region(1, whole, expected);
+  CHECK(found == expected);
 }

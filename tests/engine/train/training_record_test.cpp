@@ -29,6 +29,18 @@ TrainingRecord some_record() {
 
 TEST_CASE("a record of training comes back from its text as it was") {
   CHECK(engine::parse_training_record(to_json(some_record()), "f") == some_record());
+  TrainingRecord scaled = some_record();
+  for (const double factor : {0.0, 1.4}) {
+    scaled.multi_scale = factor;
+    CHECK(engine::parse_training_record(to_json(scaled), "f") == scaled);
+  }
+}
+
+TEST_CASE("another change of input sizes is said") {
+  TrainingRecord now = some_record();
+  now.multi_scale = 1.4;
+  REQUIRE(differences(some_record(), now).size() == 1);
+  CHECK(tests::has(differences(some_record(), now)[0], "with --multi-scale off, now it is 1.4"));
 }
 
 TEST_CASE("a damaged record of training is refused by the name of its file") {
@@ -37,6 +49,13 @@ TEST_CASE("a damaged record of training is refused by the name of its file") {
     CHECK(tests::has(
         tests::input_error_of([&] { (void)engine::parse_training_record(text, "f.safetensors"); }),
         "f.safetensors: "));
+  }
+  TrainingRecord scaled = some_record();
+  for (const double factor : {-1.0, 0.5, 1e9}) {
+    scaled.multi_scale = factor;
+    CHECK(tests::has(
+        tests::input_error_of([&] { (void)engine::parse_training_record(to_json(scaled), "f"); }),
+        "cannot be read"));
   }
   std::string other = to_json(some_record());
   other.replace(other.find("frozen"), 6, "thawed");

@@ -500,9 +500,15 @@ TEST_CASE("how a detector's pictures are varied is said by [net] and the last he
   CHECK(varied.augmentation.mosaic);
   CHECK(model("mixup=1", "").augmentation.mixup);
   CHECK_FALSE(model("mixup=1\nmosaic=1", "").augmentation.mixup);  // as Darknet
-  const ModelFile scales = model("", "random=1");
-  REQUIRE(scales.warnings.size() == 1);
-  CHECK(scales.warnings[0].find("[yolo] random: affects training") != std::string::npos);
+  CHECK(plain.augmentation.random == 0);
+  const ModelFile scales = model("resize_step=16", "random=1");
+  CHECK(scales.warnings.empty());
+  CHECK(scales.augmentation.random == 1.4);  // as in Darknet
+  CHECK(scales.augmentation.resize_step == 16);
+  CHECK(model("", "random=1.2").augmentation.random == 1.2);
+  CHECK_THROWS_AS((void)model("", "random=0.5"), InputError);
+  CHECK_THROWS_AS((void)model("", "random=11"), InputError);
+  CHECK_THROWS_AS((void)model("resize_step=0", ""), InputError);
   CHECK_THROWS_AS((void)model("", "resize=0"), InputError);
   CHECK_THROWS_AS((void)model("", "jitter=-1"), InputError);
 }
