@@ -35,7 +35,7 @@ void add_classes(const UnitBox& box,
                  double least_score,
                  ClassShare share,
                  std::vector<Detection>& found) {
-  for (Index label = 0; label < classes && objectness >= least_score; ++label) {
+  for (Index label = 0; label < classes; ++label) {
     const double score = objectness * share(label);
     if (score >= least_score) {
       found.push_back({box, static_cast<int>(label), score});
@@ -106,6 +106,7 @@ void add_boxes(const GridHead& head,
                           (static_cast<double>(cell / head.side) + value(first + 1)) / side,
                           channels.size(value(first + 2)),
                           channels.size(value(first + 3))};
+      // Shares are of any size here, so a low objectness does not rule out a high score.
       add_classes(
           place,
           objectness,

@@ -32,6 +32,7 @@ constexpr KeyRule kRules[] = {
     {"convolutional", "stream", None},
     {"convolutional", "wait_stream", None},
     {"maxpool", "antialiasing", Computed},
+    {"maxpool", "maxpool_zero_nonmax", Computed},
     {"connected", "flipped", Computed},
     {"dropout", "dropblock", Computed},
     {"dropout", "dropblock_size_rel", None},  // of dropblock, as is the next
@@ -49,7 +50,7 @@ constexpr KeyRule kRules[] = {
     {"route", "wait_stream", None},
     {"reorg", "flatten", Computed},
     {"reorg", "extra", Computed},
-    {"crop", "shift", Training},
+    {"crop", "shift", None},  // Darknet shifts colours on a GPU only
     {"yolo", "map", Computed, ""},
     {"yolo", "embedding_layer", Computed, ""},
     {"yolo", "track_history_size", None},  // of tracking, as are the next seven
@@ -70,6 +71,7 @@ constexpr KeyRule kRules[] = {
     {"region", "absolute", None},
     {"region", "focal_loss", Computed},
     {"detection", "reorg", None},
+    {"detection", "max", None},  // of lists of objects: a grid holds one for each cell
 
     {"*", "truth", Computed},
     {"*", "clip", Computed},
@@ -86,7 +88,7 @@ constexpr KeyRule kRules[] = {
     {"net", "letter_box", Computed},
     {"net", "label_smooth_eps", Training},
     {"net", "mosaic", Training},
-    {"net", "mosaic_bound", Training},
+    {"net", "mosaic_bound", None},  // of mosaic
     {"net", "cutmix", Training},
     {"net", "mixup", Training},
     {"net", "blur", Training},
@@ -95,12 +97,9 @@ constexpr KeyRule kRules[] = {
     {"net", "center", Training},
     {"net", "crop", Training},
     {"net", "random", Training},
-    {"net", "min_ratio", Training, ""},
-    {"net", "max_ratio", Training, ""},
     {"net", "clip", Training},
     {"net", "grad_centr", Training},
     {"net", "ema_alpha", Training},
-    {"net", "seq_scales", Training, ""},
     {"net", "dynamic_minibatch", Training},
     {"net", "weights_reject_freq", Training},
     {"net", "equidistant_point", Training},
@@ -114,10 +113,11 @@ constexpr KeyRule kRules[] = {
     {"net", "contrastive", Training},
     {"net", "contrastive_jit_flip", Training},
     {"net", "contrastive_color", Training},
+    {"net", "track", Training},
+    {"net", "augment_speed", None},  // of track, as is the next
+    {"net", "seq_scales", None},
     {"net", "notruth", None},
     {"net", "seen", None},
-    {"net", "track", None},
-    {"net", "augment_speed", None},
     {"net", "sequential_subdivisions", None},
     {"net", "init_sequential_subdivisions", None},
     {"net", "optimized_memory", None},

@@ -11,7 +11,7 @@ namespace tessera::partitioner {
 
 enum class KeyEffect {
   Computed,  // what layers compute, or their loss: refused
-  Training,  // how it is trained (augmentation, regularisation, rates of layers): warned about
+  Training,  // how it is trained (augmentation, regularisation, what is loaded): refused
   None       // nothing here: memory, display, speed, other kinds of files; silent
 };
 

@@ -165,15 +165,11 @@ void CfgOptions::apply_rules(std::string_view section) {
     if (rule->effect == KeyEffect::None || same_value(entry.value, neutral)) {
       continue;
     }
-    if (rule->effect == KeyEffect::Training) {
-      warn(rule->key, "affects training in Darknet but is not supported here; ignored");
-      continue;
-    }
+    const std::string changes =
+        rule->effect == KeyEffect::Training ? "training" : "what is computed";
     refuse(rule->key,
-           neutral.empty() ? "not supported, and it changes what is computed: leave it out"
-                           : "not supported, and it changes what is computed: leave it out or "
-                             "give the usual value, " +
-                                 neutral);
+           "not supported, and it changes " + changes + ": leave it out" +
+               (neutral.empty() ? "" : " or give the usual value, " + neutral));
   }
   ruled_ = ruled_keys(section);
 }
@@ -191,13 +187,6 @@ std::string CfgOptions::located(int line, const std::string& message) const {
   return InputError(file_, line, message).what();
 }
 
-void CfgOptions::warn(std::string_view key, const std::string& message) {
-  const CfgEntry* entry = find(key);
-  warnings_.push_back({std::string(key),
-                       located(entry == nullptr ? section_.line : entry->line,
-                               '[' + section_.name + "] " + std::string(key) + ": " + message)});
-}
-
 std::string CfgOptions::meant(std::string_view key) const {
   std::vector<std::string_view> all = known_;
   all.insert(all.end(), ruled_.begin(), ruled_.end());
@@ -205,7 +194,7 @@ std::string CfgOptions::meant(std::string_view key) const {
 }
 
 std::vector<CfgOptions::Complaint> CfgOptions::complaints() const {
-  std::vector<Complaint> all = warnings_;
+  std::vector<Complaint> all;
   const std::set<std::string_view> known(known_.begin(), known_.end());
   std::set<std::string_view> seen;
   for (const CfgEntry& entry : section_.entries) {

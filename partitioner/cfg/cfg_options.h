@@ -42,17 +42,13 @@ class CfgOptions {
   [[nodiscard]] std::vector<double> reals(std::string_view key);
 
   // What cfg_keys says of keys of such a section (by its first name) that nobody asked for: throws
-  // InputError where one would change what is computed, adds warnings where it would change
-  // training.
+  // InputError where one would change what is computed, or training.
   void apply_rules(std::string_view section);
 
   // Throws InputError at the key's line, or at the section's where it has no such key.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
 
-  // Adds a warning "file:line: message" about a key.
-  void warn(std::string_view key, const std::string& message);
-
-  // Keys given twice and keys not known, with what may have been meant, and what warn() was told.
+  // Keys given twice and keys not known, with what may have been meant.
   struct Complaint {
     std::string key;
     std::string message;
@@ -69,7 +65,6 @@ class CfgOptions {
   const std::string& file_;
   std::vector<std::string_view> known_;  // literals of those who asked, and keys of the table
   std::vector<std::string_view> ruled_;  // all keys of the table
-  std::vector<Complaint> warnings_;
 };
 
 }  // namespace tessera::partitioner

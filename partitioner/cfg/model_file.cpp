@@ -136,19 +136,34 @@ void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
   }
   augmentation.hue = net.real("hue", augmentation.hue, 0, 1);
   augmentation.crop_padding = net.integer("crop_padding", 0, 0, kLargestSide);
-  const bool has_min = net.has("min_crop");
-  const bool has_max = net.has("max_crop");
-  if (!has_min && !has_max) {
+  const Index width = net.integer("width", 1);
+  const auto bound = [&](const char* key, const char* ratio, Index otherwise) {
+    const Index pixels = net.integer(key, otherwise, 1, kLargestSide);
+    if (!net.has(ratio)) {
+      return pixels;
+    }
+    // Darknet prefers this one, and truncates.
+    const double most = static_cast<double>(kLargestSide) / static_cast<double>(width);
+    const auto part = static_cast<Index>(net.real(ratio, 1, 0, most) * static_cast<double>(width));
+    require(net, part >= 1, ratio, "must be at least one pixel");
+    return part;
+  };
+  // With one bound only the other is Darknet's: the width, and twice that.
+  const Index least = bound("min_crop", "min_ratio", width);
+  const Index most = bound("max_crop", "max_ratio", 2 * width);
+  const bool has_max = net.has("max_crop") || net.has("max_ratio");
+  if (!has_max && !net.has("min_crop") && !net.has("min_ratio")) {
     return;
   }
-  // With one bound only the other is Darknet's: the width, and twice that.
-  const Index width = net.integer("width", 1);
-  augmentation.min_crop = net.integer("min_crop", width, 1, kLargestSide);
-  augmentation.max_crop = net.integer("max_crop", 2 * width, 1, kLargestSide);
+  augmentation.min_crop = least;
+  augmentation.max_crop = most;
   require(
       net,
-      augmentation.min_crop <= augmentation.max_crop,
-      has_max ? "max_crop" : "min_crop",
+      least <= most,
+      net.has("max_ratio")  ? "max_ratio"
+      : has_max             ? "max_crop"
+      : net.has("min_crop") ? "min_crop"
+                            : "min_ratio",
       "the smallest crop (default: the width) is more than the largest (default: twice the width)");
 }
 
@@ -174,6 +189,7 @@ void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentati
   (void)net.flag("mosaic_bound", true);  // boxes always end with their picture
   augmentation.mixup = net.flag("mixup", false) && !augmentation.mosaic;
   augmentation.resize_step = net.integer("resize_step", 0, 1, kLargestSide);
+  (void)net.has("label_smooth_eps");  // of classifiers: here each head has its own
 }
 
 // Of a head; the last one counts.

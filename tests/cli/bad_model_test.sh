@@ -91,17 +91,20 @@ works 1 train "$folder/poly.cfg" --data "$folder" --run "$folder/on-time" --step
 expect 'but not within the schedule' test "$(grep -c 'learning rate' "$folder/err")" -eq 0
 rm -r "$folder/run" "$folder/on-time"
 
-# Keys of Darknet that are not supported: refused where they would change what is computed, warned of where training.
+# Keys of Darknet that are not supported: refused where they would change what is computed, or training.
 for key in share_index=2 antialiasing=1 batch_normalize=2 binary=1; do
   make_model <<<$'[convolutional]\nfilters=4\n'$key
   refused "model\\.cfg:8: .*$key" check "$folder/model.cfg"
 done
 make_model <<<$'[dropout]\ndropblock=1'
 refused 'model\.cfg:7: .*dropblock=1: not supported' check "$folder/model.cfg"
-printf '[net]\nheight=8\nwidth=8\nchannels=1\ncutmix=1\nmosaic=1\nlabel_smooth_eps=0.1\nlearning_rat=3\n[convolutional]\nFilters=3\n' >"$folder/model.cfg"
+for key in cutmix=1 mosaic=1 label_smooth_eps=0.1; do
+  printf '[net]\nheight=8\nwidth=8\nchannels=1\n%s\n[convolutional]\n' "$key" >"$folder/model.cfg"
+  refused "model\\.cfg:5: \\[net\\] $key: not supported, and it changes training" plan "$folder/model.cfg"
+done
+printf '[net]\nheight=8\nwidth=8\nchannels=1\ncutmix=0\nlearning_rat=3\n[convolutional]\nFilters=3\n' >"$folder/model.cfg"
 works 1 plan "$folder/model.cfg"
-for warning in 'cfg:5: \[net\] cutmix: affects training' ':6: \[net\] mosaic: affects' ':7: \[net\] label_smooth_eps: affects' \
-  ':8: \[net\] learning_rat: unknown .*did you mean `learning_rate`' ':10: .* Filters: unknown .*did you mean `filters`'; do
+for warning in ':6: \[net\] learning_rat: unknown .*did you mean `learning_rate`' ':8: .* Filters: unknown .*did you mean `filters`'; do
   expect "it warns of $warning" grep -q "warning: .*$warning" "$folder/err"
 done
 make_model <<<'[convolution]'

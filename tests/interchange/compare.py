@@ -77,6 +77,9 @@ SMALL = {
     + "[route]\nlayers=2\n" + block(4, 1) + "[reorg]\nstride=2\n[route]\nlayers=-1,4\n" + block(16)
     + block(2 * 8, 1, keys="", activation="linear")
     + "[region]\nanchors=2.1,1.9, 3.5,3.1\nnum=2\nclasses=3\ncoords=4\nsoftmax=1\n",
+    "detection": NET + block(8, stride=2) + POOL + block(12, stride=2) + POOL + block(16, stride=2)
+    + f"[connected]\noutput={4 * 4 * (3 + 2 * 5)}\nactivation=linear\n"
+    + "[detection]\nside=4\nnum=2\nclasses=3\ncoords=4\nsqrt=1\nrescore=1\ncoord_scale=5\nnoobject_scale=.5\n",
     "yolo": NET + block(8, stride=2) + block(12, stride=2) + block(8, 1) + block(12)
     + "[shortcut]\nfrom=-3\nactivation=linear\n"  # 4: stride 4
     + block(16, stride=2) + block(16, stride=2) + yolo("2,3")  # 8
@@ -107,7 +110,7 @@ def sections(text):
 
 
 def heads_of(text):
-    return [(i, *s) for i, s in enumerate(sections(text)[1:]) if s[0] in ("yolo", "region")]
+    return [(i, *s) for i, s in enumerate(sections(text)[1:]) if s[0] in ("yolo", "region", "detection")]
 
 
 def with_net(text, **keys):
@@ -221,7 +224,7 @@ class Darknet:
         for name, result, arguments in (
             ("load_network", pointer, [ctypes.c_char_p, ctypes.c_char_p, number]),
             ("set_batch_network", None, [pointer, number]),
-            ("network_predict", pointer, [pointer, pointer]),
+            ("network_predict", ctypes.POINTER(real), [pointer, pointer]),
             ("get_network_image_layer", DarknetImage, [pointer, number]),
             ("get_network_boxes", ctypes.POINTER(DarknetDetection),
              [pointer, number, number, real, real, pointer, number, ctypes.POINTER(number)]),
@@ -238,10 +241,15 @@ class Darknet:
         self.library.set_batch_network(self.network, 1)
 
     def outputs(self, image, heads):
-        self.shape = image.shape
-        self.library.network_predict(self.network, image.ctypes.data)
+        # Of the picture whose boxes are asked for; those of a [detection] are in pixels of it.
+        self.size = (1, 1) if heads[0][1] == "detection" else image.shape[:0:-1]
+        last = self.library.network_predict(self.network, image.ctypes.data)
         found = {}
-        for index, _, _ in heads:
+        for index, name, keys in heads:
+            if name == "detection":  # the last layer, a vector
+                values = int(keys["side"]) ** 2 * (self.classes + 5 * int(keys["num"]))
+                found[index] = numpy.ctypeslib.as_array(last, (values,)).reshape(-1, 1, 1).copy()
+                continue
             layer = self.library.get_network_image_layer(self.network, index)
             shape = (layer.c, layer.h, layer.w)
             found[index] = numpy.ctypeslib.as_array(layer.data, (int(numpy.prod(shape)),)).reshape(shape).copy()
@@ -250,8 +258,8 @@ class Darknet:
     def detections(self, threshold):
         """Of the image whose outputs were asked for last."""
         count = ctypes.c_int()
-        found = self.library.get_network_boxes(
-            self.network, self.shape[2], self.shape[1], threshold, 0.5, None, 1, ctypes.byref(count))
+        cols, rows = self.size
+        found = self.library.get_network_boxes(self.network, cols, rows, threshold, 0.5, None, 1, ctypes.byref(count))
         self.library.do_nms_sort(found, count, self.classes, OVERLAP)
         return [
             (label, found[i].prob[label], [getattr(found[i].bbox, name) for name in "xywh"])
@@ -262,7 +270,14 @@ class Darknet:
 
 
 def said_boxes(output, name, keys, image_shape):
-    """Rows of a head's boxes as OpenCV gives them, by cell and anchor: x, y, width, height, objectness, scores."""
+    """Rows of a head's boxes as OpenCV gives them, by cell and anchor: x, y, width, height, objectness, scores. Of a [detection] the
+    first four are its values as they are."""
+    if name == "detection":
+        cells, boxes, classes = int(keys["side"]) ** 2, int(keys["num"]), int(keys["classes"])
+        shares, objectness, coordinates = numpy.split(output.ravel(), [cells * classes, cells * (classes + boxes)])
+        scores = objectness.reshape(cells, boxes, 1) * shares.reshape(cells, 1, classes)
+        return numpy.concatenate([coordinates.reshape(cells, boxes, 4), objectness.reshape(cells, boxes, 1), scores], axis=2).reshape(
+            cells * boxes, -1)
     anchors = numpy.array(numbers(keys["anchors"])).reshape(-1, 2)
     if name == "yolo":
         anchors = anchors[[int(i) for i in numbers(keys["mask"])]] / [image_shape[2], image_shape[1]]
@@ -392,8 +407,8 @@ def compare(program, name, text, partial):
                 check(f"head {index} and Darknet's, relative", f"{far:.1e}", far < BOUND)
             differs = detections_differ(found, darknet.detections(threshold), BOUND)
             check(f"{len(found)} detections and Darknet's", differs or "the same", differs is None)
-        if heads[0][1] == "region" and heads[0][2].get("softmax") != "1":
-            return problems  # OpenCV knows a [region] with a softmax alone
+        if heads[0][1] == "detection" or (heads[0][1] == "region" and heads[0][2].get("softmax") != "1"):
+            return problems  # OpenCV knows a [region] with a softmax, and a [yolo]
         opencv = OpenCv(folder, one, weights)
         theirs = opencv.rows(image, heads)
         said = boxes_said(ours.outputs(image, as_opencv=True))
@@ -414,22 +429,26 @@ def compare(program, name, text, partial):
 
 
 def compare_partial(program, name, folder, cfg, weights, checkpoint, layers):
-    """`darknet partial` and `convert --layers` cut out the same bytes, and training starts with them."""
+    """`darknet partial` and `convert --layers` cut out the same bytes, and training of a model with other heads starts with them."""
     theirs, ours = folder / f"theirs.conv.{layers}", folder / f"ours.conv.{layers}"
     run(DARKNET, "partial", folder / "one.cfg", weights, theirs, layers)
     run(program, "convert", cfg, "--from", checkpoint, "--to", ours, "--layers", layers)
     problems = []
     if theirs.read_bytes() != ours.read_bytes():
         problems.append(f"{name}: darknet partial and convert --layers {layers} differ")
-    said = run(program, "train", cfg, "--data", folder / "set.data", "--run", folder / "fine", "--no-eval", "--monitor", "off",
+    other = folder / "other.cfg"
+    heads = re.sub(r"filters=16(\nsize=1\n.*\n.*\nactivation=linear)", r"filters=20\1", cfg.read_text())
+    other.write_text(heads.replace("classes=3", "classes=5"))
+    (folder / "other.data").write_text((folder / "set.data").read_text().replace("classes=3", "classes=5"))
+    said = run(program, "train", other, "--data", folder / "other.data", "--run", folder / "fine", "--no-eval", "--monitor", "off",
                "--progress", "none", "--steps", 1, "--weights", theirs, "--freeze", "weights")
     if f"conv.{layers}: layers 0 to {layers - 1}\n" not in said:
         problems.append(f"{name}: training does not say that it takes {layers} layers: {said}")
     before, after = read_safetensors(checkpoint), read_safetensors(folder / "fine" / "checkpoint.safetensors")
-    for tensor, (_, values) in before.items():
+    for tensor, (shape, values) in before.items():
         found = re.match(r"layers\.(\d+)\.", tensor)
         if found:
-            same = numpy.allclose(values, after[tensor][1], rtol=1e-5, atol=1e-6)
+            same = shape == after[tensor][0] and numpy.allclose(values, after[tensor][1], rtol=1e-5, atol=1e-6)
             if same != (int(found[1]) < layers):
                 problems.append(f"{name}: {tensor} is {'' if same else 'not '}that of before")
     print(f"{name:16} {f'the first {layers} layers and darknet partial':44} {'the same' if not problems else problems[0]}")
