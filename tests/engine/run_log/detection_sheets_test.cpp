@@ -42,7 +42,7 @@ partitioner::ModelFile detector(const std::filesystem::path& folder) {
   tests::write_text(folder / "m.cfg",
                     "[net]\nheight=32\nwidth=32\nchannels=3\nbatch=4\n"
                     "[convolutional]\nfilters=7\nsize=32\nstride=32\nactivation=linear\n"
-                    "[yolo]\nmask=0\nanchors=16,16\nclasses=2\nnum=1\n");
+                    "[yolo]\nmask=0\nanchors=16,16\nclasses=2\nnum=1\njitter=0\n");
   return partitioner::read_model(folder / "m.cfg");
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("a sheet of a test has what was found in frames of another kind") {
   const RgbPicture sheet = test_sheet(testing, 3, metrics);
   CHECK(sheet.rows() == kCaption + 2 * kSide + 4);
   CHECK(count(sheet, kOrange) > 100);
-  CHECK(sheet.at(kCaption + 237, 100) ==
+  CHECK(sheet.at(kCaption + 237, 160) ==
         kOrange);  // the lower edge of the frame, beside the dashes
-  CHECK(!(sheet.at(kCaption + 237, kSide + 4 + 100) == kOrange));  // the second has none
+  CHECK(!(sheet.at(kCaption + 237, kSide + 4 + 160) == kOrange));  // the second has none
   CHECK(count(sheet, engine::kWhite) > 4 * 60);
 }
 
