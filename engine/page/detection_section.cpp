@@ -2,7 +2,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "engine/chart/line_chart.h"
 #include "engine/chart/markup.h"

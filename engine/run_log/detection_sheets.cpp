@@ -31,7 +31,7 @@ struct NamedBox {
 };
 
 struct SheetPicture {
-  Index step = 0;      // of the source, from 0
+  Index pass = 0;      // of the source, from 0
   Index position = 0;  // in its batch
   std::vector<NamedBox> objects = {};
   std::vector<NamedBox> found = {};  // the best last
@@ -49,7 +49,7 @@ std::vector<float> image_values(const BatchSource& source, const SheetPicture& p
                       .rows = {0, input.rows},
                       .cols = {0, input.cols}};
   std::vector<float> values(static_cast<std::size_t>(region.volume()));
-  (void)source.read_region(picture.step, region, values);
+  (void)source.read_region(picture.pass, region, values);
   const ChannelValues scaling = channel_values(source.options().rules);
   const auto cells = static_cast<std::size_t>(input.rows * input.cols);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -184,15 +184,19 @@ RgbPicture sheet_of(const BatchSource& source,
 
 }  // namespace
 
-RgbPicture training_sheet(const BatchSource& training, Index step) {
+RgbPicture training_sheet(const BatchSource& training, Index step, Index passes) {
   const partitioner::MapShape& input = training.options().rules.input;
   const auto cols = static_cast<double>(input.cols);
   const auto rows = static_cast<double>(input.rows);
-  const Targets targets = training.targets(step - 1);
   std::vector<SheetPicture> pictures;
-  for (Index position = 0; position < std::min(kSheetPictures, std::ssize(targets)); ++position) {
-    if (const auto& target = targets[static_cast<std::size_t>(position)]) {
-      SheetPicture& picture = pictures.emplace_back(SheetPicture{step - 1, position});
+  for (Index pass = (step - 1) * passes; pass < step * passes; ++pass) {
+    const Targets targets = training.targets(pass);
+    for (Index position = 0; position < std::ssize(targets); ++position) {
+      const auto& target = targets[static_cast<std::size_t>(position)];
+      if (!target || std::ssize(pictures) == kSheetPictures) {
+        continue;
+      }
+      SheetPicture& picture = pictures.emplace_back(SheetPicture{pass, position});
       for (const Box& box : target->boxes) {
         picture.objects.push_back({{(box.centre_x - box.width / 2) * cols,
                                     (box.centre_y - box.height / 2) * rows,
@@ -200,6 +204,9 @@ RgbPicture training_sheet(const BatchSource& training, Index step) {
                                     box.height * rows},
                                    name_of_class(training, box.label)});
       }
+    }
+    if (std::ssize(pictures) == kSheetPictures) {
+      break;
     }
   }
   return sheet_of(

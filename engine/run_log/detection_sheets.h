@@ -17,9 +17,10 @@
 
 namespace tessera::engine {
 
-// The first pictures of the batch of a step, counted from 1, after all augmentation, with their
-// objects in dashed frames. Throws InputError where one cannot be read.
-[[nodiscard]] RgbPicture training_sheet(const BatchSource& training, Index step);
+// The first pictures of a step, counted from 1, after all augmentation, with their objects in
+// dashed frames. A step takes so many passes, each a batch of the source. Throws InputError where a
+// picture cannot be read.
+[[nodiscard]] RgbPicture training_sheet(const BatchSource& training, Index step, Index passes);
 
 // Pictures evenly from the first to the last, that `metrics` has seen as its first images and after
 // `step` steps: objects in dashed frames, in orange ones what was found. Likewise.

@@ -126,6 +126,7 @@ void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& re
 }
 
 void RunLog::draw_sheets(Index step,
+                         Index passes,
                          const BatchSource* training,
                          const BatchSource* testing,
                          const DetectionMetrics& metrics) {
@@ -135,7 +136,7 @@ void RunLog::draw_sheets(Index step,
     file.commit();
   };
   if (training != nullptr) {
-    attempt([&] { write(run_file::kTrainingSheet, training_sheet(*training, step)); });
+    attempt([&] { write(run_file::kTrainingSheet, training_sheet(*training, step, passes)); });
   }
   if (testing != nullptr) {
     attempt([&] { write(run_file::kTestSheet, test_sheet(*testing, step, metrics)); });

@@ -55,9 +55,11 @@ class RunLog {
   // To be added after the record's.
   [[nodiscard]] TrainingObserver observer();
 
-  // Draws pictures of a detector that was just tested, see detection_sheets.h. On rank 0; a source
-  // is null where it does not read. What cannot be drawn or written is left out, with a warning.
+  // Draws pictures of a detector that was just tested, after a step of so many passes, see
+  // detection_sheets.h. On rank 0; a source is null where it does not read. What cannot be drawn or
+  // written is left out, with a warning.
   void draw_sheets(Index step,
+                   Index passes,
                    const BatchSource* training,
                    const BatchSource* testing,
                    const DetectionMetrics& metrics);

@@ -184,7 +184,11 @@ void SessionRun::add_observers(TrainingRun& run) {
     run.add({.evaluation = [this](Index step, double /*epoch*/, const EvaluationResult& result) {
       if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
         TrainingPhase& phase = *phases_.now();
-        run_log_.draw_sheets(step, phase.training().source(), phase.testing()->source(), *objects);
+        run_log_.draw_sheets(step,
+                             setup_.training().subdivisions,
+                             phase.training().source(),
+                             phase.testing()->source(),
+                             *objects);
       }
     }});
   }

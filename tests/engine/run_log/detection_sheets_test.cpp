@@ -1,5 +1,6 @@
 #include "engine/run_log/detection_sheets.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -42,14 +43,14 @@ partitioner::ModelFile detector(const std::filesystem::path& folder) {
   tests::write_text(folder / "m.cfg",
                     "[net]\nheight=32\nwidth=32\nchannels=3\nbatch=4\n"
                     "[convolutional]\nfilters=7\nsize=32\nstride=32\nactivation=linear\n"
-                    "[yolo]\nmask=0\nanchors=16,16\nclasses=2\nnum=1\n");
+                    "[yolo]\nmask=0\nanchors=16,16\nclasses=2\nnum=1\njitter=0\n");
   return partitioner::read_model(folder / "m.cfg");
 }
 
-BatchSource source(const std::filesystem::path& folder, Split split) {
+BatchSource source(const std::filesystem::path& folder, Split split, Index batch = 4) {
   engine::BatchOptions options;
   options.rules = engine::rendering_rules(detector(folder));
-  options.batch = 4;
+  options.batch = batch;
   options.split = split;
   return {engine::list_dataset(folder / "d.data", split, 3), options, "m.cfg"};
 }
@@ -69,7 +70,7 @@ constexpr Colour kOrange{230, 159, 0};
 TEST_CASE("a sheet of a step has its pictures with their objects in dashed frames") {
   const tests::TemporaryFolder folder;
   write_set(folder.path());
-  const RgbPicture sheet = training_sheet(source(folder.path(), Split::Train), 3);
+  const RgbPicture sheet = training_sheet(source(folder.path(), Split::Train), 3, 1);
   CHECK(sheet.rows() == kCaption + 2 * kSide + 4);
   CHECK(sheet.cols() == 2 * kSide + 4);
   CHECK(sheet.at(kCaption + 10, 10) == kGrey);
@@ -77,6 +78,27 @@ TEST_CASE("a sheet of a step has its pictures with their objects in dashed frame
   CHECK(count(sheet, kGrey) > 4 * kSide * kSide * 8 / 10);
   CHECK(count(sheet, engine::kWhite) > 4 * 80);  // half of each frame, and names
   CHECK(count(sheet, kOrange) == 0);
+}
+
+TEST_CASE("a step of several passes has the pictures of all of them") {
+  const tests::TemporaryFolder folder;
+  write_set(folder.path());
+  const std::vector<std::uint8_t> greys{60, 90, 120, 150};
+  for (std::size_t i = 0; i < greys.size(); ++i) {
+    tests::write_png(folder / (std::string("abcd").substr(i, 1) + ".png"),
+                     32,
+                     32,
+                     3,
+                     tests::Bytes(32 * 32 * 3, greys[i]));
+  }
+  for (const Index step : {1, 2}) {  // of an epoch each
+    const RgbPicture sheet = training_sheet(source(folder.path(), Split::Train, 1), step, 4);
+    for (const std::uint8_t grey : greys) {
+      CAPTURE(step);
+      CAPTURE(int{grey});
+      CHECK(count(sheet, {grey, grey, grey}) > kSide * kSide * 8 / 10);
+    }
+  }
 }
 
 TEST_CASE("a sheet of a test has what was found in frames of another kind") {
@@ -95,9 +117,9 @@ TEST_CASE("a sheet of a test has what was found in frames of another kind") {
   const RgbPicture sheet = test_sheet(testing, 3, metrics);
   CHECK(sheet.rows() == kCaption + 2 * kSide + 4);
   CHECK(count(sheet, kOrange) > 100);
-  CHECK(sheet.at(kCaption + 237, 100) ==
+  CHECK(sheet.at(kCaption + 237, 160) ==
         kOrange);  // the lower edge of the frame, beside the dashes
-  CHECK(!(sheet.at(kCaption + 237, kSide + 4 + 100) == kOrange));  // the second has none
+  CHECK(!(sheet.at(kCaption + 237, kSide + 4 + 160) == kOrange));  // the second has none
   CHECK(count(sheet, engine::kWhite) > 4 * 60);
 }
 
