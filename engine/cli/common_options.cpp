@@ -91,9 +91,9 @@ void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
            "--freeze",
            layer,
            "LAYER",
-           std::string("freeze the layers up to this one, counted from 0: they do not change and "
-                       "have no backward pass; ") +
-               (takes_weights ? "weights: those in --weights; " : "or ") +
+           std::string("freeze the layers up to this one, counted from 0: they do not change") +
+               (takes_weights ? "; weights: those in --weights; or "
+                              : " and have no backward pass; or ") +
                "none (default: up to the last one with stopbackward=1)");
 }
 
