@@ -597,6 +597,20 @@ def profile():
     return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
 
 
+def darknet_steps():
+    """The largest difference over all ranks."""
+    path = BENCH / "darknet" / "full_steps.csv"
+    words = {"single": "single precision, Darknet as installed", "double": "double precision on both sides", "darknet": "Darknet as installed, Darknet in double precision"}
+    columns = ["outputs", "deltas", "loss", "weights", "biases_scales", "statistics"]
+    found = {}
+    for row in rows_of(path):
+        found.setdefault((row["model"], row["size"], row["compared"]), []).append(row)
+    return table(["<model", "<input", "<what is compared", "ranks", *(column.replace("_", ", ") for column in columns)],
+                 [[f"`{model}`", size.replace("x", " x "), words[compared], "" if compared == "darknet" else ", ".join(row["ranks"] for row in rows),
+                   *(max((row[column] for row in rows), key=float) for column in columns)]
+                  for (model, size, compared), rows in found.items()]) + origin_words(path)
+
+
 def accuracy(data):
     path = BENCH / "accuracy_kernels.csv"
     rows = [(row["seed"], float(row["direct"]), float(row["winograd"])) for row in rows_of(path) if row["data"] == data]
@@ -705,6 +719,7 @@ TABLES = {
     "balance-cbc": balance_cbc,
     "balance-measured": balance_measured,
     "profile": profile,
+    "darknet-steps": darknet_steps,
     "accuracy-fashion": lambda: accuracy("fashion"),
     "accuracy-coloured": lambda: accuracy("coloured"),
     "accuracy-origin": origin_of_accuracy,

@@ -5,9 +5,13 @@
 
    INPUT and TRUTH are 32-bit floats as Darknet lays them out. FOLDER gets, as such floats, for each layer I with
    a cost output.I, delta.I and cost.I; for each layer with weights weight.I, bias.I and scale.I, what its update
-   would add up; and input, what is sent back to the image. */
+   would add up, and its running statistics mean.I and variance.I; input, what is sent back to the image; and margin:
+   how near any value comes to where its slope changes, see there.
+
+   With -Dfloat=double, and a library that was compiled so, all of this is in double precision. */
 
 #include <darknet.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +39,42 @@ static void write_floats(const char *folder, const char *name, int layer, const 
   fclose(file);
 }
 
+static double at_least(double least, double other) { return other < least ? other : least; }
+
+/* The distance of a leaky layer's pre-activations from 0, relative to the largest of them. */
+static double leaky_margin(const layer l, int batch) {
+  double least = INFINITY, most = 0;
+  for (size_t i = 0; i < (size_t)l.outputs * batch; ++i) {
+    const double value = l.output[i] > 0 ? l.output[i] : -10.0 * l.output[i];
+    least = at_least(least, value);
+    most = fmax(most, value);
+  }
+  return least / most;
+}
+
+/* How far the largest value of a max-pool's window is above the next, relative to the largest of the map. */
+static double pool_margin(const layer l, const layer below, int batch) {
+  double least = INFINITY, most = 0;
+  for (size_t map = 0; map < (size_t)l.c * batch; ++map) {
+    const float *in = below.output + map * l.h * l.w;
+    for (int row = 0; row < l.out_h; ++row) {
+      for (int col = 0; col < l.out_w; ++col) {
+        double first = -INFINITY, second = -INFINITY;
+        for (int i = 0; i < l.size * l.size; ++i) {
+          const int y = row * l.stride - l.pad / 2 + i / l.size, x = col * l.stride - l.pad / 2 + i % l.size;
+          if (y < 0 || y >= l.h || x < 0 || x >= l.w) continue;
+          const double value = in[y * l.w + x];
+          second = fmax(second, fmin(first, value));
+          first = fmax(first, value);
+        }
+        most = fmax(most, fabs(first));
+        least = at_least(least, first - second);
+      }
+    }
+  }
+  return least / most;
+}
+
 int main(int argc, char **argv) {
   if (argc != 6) {
     fprintf(stderr, "usage: %s MODEL.cfg MODEL.weights INPUT TRUTH FOLDER\n", argv[0]);
@@ -55,6 +95,16 @@ int main(int argc, char **argv) {
     }
   }
   backward_network(net);
+  float margin = INFINITY;
+  for (int i = 0; i < net->n; ++i) {
+    const layer l = net->layers[i];
+    if ((l.type == CONVOLUTIONAL || l.type == CONNECTED) && l.activation == LEAKY) {
+      margin = at_least(margin, leaky_margin(l, net->batch));
+    } else if (l.type == MAXPOOL) {
+      margin = at_least(margin, pool_margin(l, net->layers[i - 1], net->batch));
+    }
+  }
+  write_floats(argv[5], "margin", -1, &margin, 1);
   for (int i = 0; i < net->n; ++i) {
     const layer l = net->layers[i];
     if (l.cost != NULL) {
@@ -68,6 +118,8 @@ int main(int argc, char **argv) {
       write_floats(argv[5], "bias", i, l.bias_updates, l.type == CONNECTED ? l.outputs : l.n);
       if (l.batch_normalize) {
         write_floats(argv[5], "scale", i, l.scale_updates, l.type == CONNECTED ? l.outputs : l.n);
+        write_floats(argv[5], "mean", i, l.rolling_mean, l.type == CONNECTED ? l.outputs : l.n);
+        write_floats(argv[5], "variance", i, l.rolling_variance, l.type == CONNECTED ? l.outputs : l.n);
       }
     }
   }

@@ -46,13 +46,12 @@ template <class T>
                                        const NamedTensors& in,
                                        engine::BatchNormMode mode = engine::BatchNormMode::Sync,
                                        const partitioner::NormRule& norm = {}) {
-  return engine::vector_jacobian_product<T>(
-      {.network = network,
-       .partition = partitioner::single_tile(network),
-       .batch_norm = mode,
-       .norm = norm},
-      in,
-      engine::Communicator::self());
+  return engine::vector_jacobian_product<T>({.network = network,
+                                             .partition = partitioner::single_tile(network),
+                                             .batch_norm = mode,
+                                             .norm = norm},
+                                            in,
+                                            engine::Communicator::self());
 }
 
 }  // namespace tessera::tests

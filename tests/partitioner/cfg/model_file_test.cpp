@@ -695,7 +695,8 @@ TEST_CASE("training keys that contradict each other are refused") {
   check("adam=2", "adam");
   check("batch_norm_epsilon=0", "batch_norm_epsilon");
   check("batch_norm_rule=torch", "expected pytorch or darknet");
-  check("batch_norm_epsilon=1e-3\nbatch_norm_rule=darknet", "no effect with batch_norm_rule=darknet");
+  check("batch_norm_epsilon=1e-3\nbatch_norm_rule=darknet",
+        "no effect with batch_norm_rule=darknet");
   check_refused(kNet + "batch=6\nsubdivisions=4\n[avg]\n", "m.cfg:6", {"divide batch=6"});
   check_refused(kNet + "policy=steps\nsteps=1,2\nscales=1\n[avg]\n", "m.cfg:7", {"as many"});
   check_refused(kNet + "policy=steps\nsteps=2,1\nscales=1,1\n[avg]\n", "m.cfg:6", {"ascending"});
