@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace tessera::engine {
 
@@ -20,6 +21,7 @@ enum class Counted { Right, Wrong, Not };
 template <class Judge>
 PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
   std::vector<const JudgedBox*> order;
+  order.reserve(judged.boxes.size());
   for (const JudgedBox& box : judged.boxes) {
     order.push_back(&box);
   }
@@ -27,6 +29,8 @@ PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judg
     return a->score > b->score;
   });
   PrecisionCurve curve;
+  curve.recalls.reserve(order.size());
+  curve.precisions.reserve(order.size());
   double right = 0;
   double wrong = 0;
   for (const JudgedBox* box : order) {
@@ -113,7 +117,7 @@ struct CocoMeans {
   std::optional<double> recall;
 };
 
-CocoMeans coco_means(const std::vector<JudgedClass>& judged, BoxSize size, Index most) {
+CocoMeans coco_means(std::span<const JudgedClass> judged, BoxSize size, Index most) {
   Mean precision;
   Mean recall;
   for (const JudgedClass& each : judged) {
@@ -152,7 +156,7 @@ CocoFigures coco_figures(const std::vector<JudgedClass>& judged) {
     figures.ap_at_overlaps[overlap] = mean.value();
   }
   for (const JudgedClass& each : judged) {
-    figures.ap_of_classes.push_back(coco_means({each}, BoxSize::All, kMost).precision);
+    figures.ap_of_classes.push_back(coco_means(std::span(&each, 1), BoxSize::All, kMost).precision);
   }
   const CocoMeans all = coco_means(judged, BoxSize::All, kMost);
   const CocoMeans small = coco_means(judged, BoxSize::Small, kMost);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "engine/base/pixel_box.h"
@@ -24,7 +25,7 @@ inline constexpr std::size_t kBoxSizes = 4;
 // A box that was found. By size, a bit for each of COCO's overlaps.
 struct JudgedBox {
   double score = 0;
-  Index rank = 0;  // by score among those of its image and class, from 0
+  std::int32_t rank = 0;  // by score among those of its image and class, from 0
   std::array<std::uint16_t, kBoxSizes> matched = {};
   std::array<std::uint16_t, kBoxSizes> ignored = {};
   enum class Verdict : std::uint8_t { Wrong, Right, Ignored };
@@ -34,7 +35,7 @@ struct JudgedBox {
 };
 
 struct JudgedClass {
-  std::vector<JudgedBox> boxes;             // by image; of an image by score
+  std::deque<JudgedBox> boxes;              // by image; of an image by score
   std::array<Index, kBoxSizes> truth = {};  // boxes to be found, crowds not counted
   [[nodiscard]] Index true_boxes() const { return truth[0]; }
 };
@@ -43,5 +44,8 @@ struct JudgedClass {
 [[nodiscard]] std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
                                                    const std::vector<FoundBox>& found,
                                                    Index classes);
+
+// Adds what was judged of other images of the same classes.
+void append(std::vector<JudgedClass>& judged, const std::vector<JudgedClass>& more);
 
 }  // namespace tessera::engine

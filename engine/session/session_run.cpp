@@ -337,7 +337,7 @@ void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
   const partitioner::Plan& plan = phases_.plan();
   const std::string json =
       memory_json(planned_memory_of_ranks(setup_.network(), plan, setup_.planned_options(plan)),
-                  measured,
+                  {measured, setup_.caching().resident_for_others()},
                   communicator_);
   record_.write(run_file::kMemory, json);
   on_root(communicator_, [&] { messages_.say(memory_table(json)); });

@@ -34,12 +34,24 @@ DetectionMetrics::DetectionMetrics(const partitioner::Network& network) : image_
     sites_.push_back(head_site(network, head));
     classes_ = std::max(classes_, classes_of(network, head));
   }
+  DetectionMetrics::clear();
+}
+
+Index DetectionMetrics::most_bytes(const partitioner::Network& network, Index images) {
+  Index of_image = 0;  // before those that say the same are left out
+  Index classes = 1;
+  for (const int head : output_layers(network)) {
+    of_image += most_detections(head_site(network, head));
+    classes = std::max(classes, classes_of(network, head));
+  }
+  const Index kept = images * std::min(of_image, static_cast<Index>(kAllBoxes.most));
+  // Those of an image are twice there while their list grows.
+  return 2 * of_image * static_cast<Index>(sizeof(Detection)) +
+         kept * static_cast<Index>(sizeof(JudgedBox)) + kept / classes * kCurveBytes;
 }
 
 void DetectionMetrics::clear() {
-  images_ = 0;
-  truth_.clear();
-  found_.clear();
+  judged_.assign(static_cast<std::size_t>(classes_), {});
 }
 
 void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets) {
@@ -53,34 +65,26 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
       const auto size = static_cast<std::size_t>(sites_[i].map.volume());
       of_image.push_back(std::span(outputs[i]).subspan(n * size, size));
     }
+    std::vector<FoundBox> found;
     for (const Detection& each : detections(sites_, of_image, kAllBoxes)) {
-      found_.push_back({images_, each.label, pixels(each.box, image_), each.score});
+      found.push_back({0, each.label, pixels(each.box, image_), each.score});
     }
+    std::vector<TrueBox> truth;
     for (const Box& object : targets[n]->boxes) {
       const PixelBox box =
           pixels({object.centre_x, object.centre_y, object.width, object.height}, image_);
-      truth_.push_back({images_, object.label, box, box.width * box.height});
+      truth.push_back({0, object.label, box, box.width * box.height});
     }
-    ++images_;
+    append(judged_, judge_boxes(truth, found, classes_));
   }
 }
 
 void DetectionMetrics::merge(const Metric& other) {
-  const auto& more = dynamic_cast<const DetectionMetrics&>(other);
-  for (TrueBox box : more.truth_) {
-    box.image += images_;
-    truth_.push_back(box);
-  }
-  for (FoundBox box : more.found_) {
-    box.image += images_;
-    found_.push_back(box);
-  }
-  images_ += more.images_;
+  append(judged_, dynamic_cast<const DetectionMetrics&>(other).judged_);
 }
 
 std::vector<MetricValue> DetectionMetrics::result() const {
-  const std::vector<JudgedClass> all = judged();
-  return {share("map50", plain_figures(all).darknet), share("map", coco_figures(all).ap)};
+  return {share("map50", plain_figures(judged_).darknet), share("map", coco_figures(judged_).ap)};
 }
 
 }  // namespace tessera::engine

@@ -1,5 +1,5 @@
-// How well a detector finds the objects on images: its boxes are kept with those that are to be
-// found, and judged when they are asked about. Sizes are in pixels of the network's input. Nothing
+// How well a detector finds the objects on images: the boxes of each are judged beside those that
+// are to be found, and only verdicts are kept. Sizes are in pixels of the network's input. Nothing
 // here talks to other ranks; rank 0 has the gathered outputs.
 
 #pragma once
@@ -19,6 +19,9 @@ class DetectionMetrics : public Metric {
   // Of a detector: what its heads say.
   explicit DetectionMetrics(const partitioner::Network& network);
 
+  // What it takes for so many images, at most, where no class has much more boxes than others.
+  [[nodiscard]] static Index most_bytes(const partitioner::Network& network, Index images);
+
   void clear() override;
   void accumulate(const Outputs& outputs, const Targets& targets) override;
   // `other` is of the same network.
@@ -27,20 +30,13 @@ class DetectionMetrics : public Metric {
   [[nodiscard]] std::vector<MetricValue> result() const override;
 
   [[nodiscard]] Index classes() const { return classes_; }
-  [[nodiscard]] Index images() const { return images_; }
-  [[nodiscard]] const std::vector<TrueBox>& truth() const { return truth_; }
-  [[nodiscard]] const std::vector<FoundBox>& found() const { return found_; }
-  [[nodiscard]] std::vector<JudgedClass> judged() const {
-    return judge_boxes(truth_, found_, classes_);
-  }
+  [[nodiscard]] const std::vector<JudgedClass>& judged() const { return judged_; }
 
  private:
   std::vector<HeadSite> sites_;
   partitioner::MapShape image_;
   Index classes_ = 0;
-  Index images_ = 0;
-  std::vector<TrueBox> truth_;
-  std::vector<FoundBox> found_;
+  std::vector<JudgedClass> judged_;  // by class
 };
 
 }  // namespace tessera::engine

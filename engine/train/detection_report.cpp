@@ -61,7 +61,7 @@ FoundCounts counts_of(const JudgedClass& judged) {
 
 std::string detection_table(const DetectionMetrics& metrics,
                             const std::vector<std::string>& names) {
-  const std::vector<JudgedClass> judged = metrics.judged();
+  const std::vector<JudgedClass>& judged = metrics.judged();
   const CocoFigures coco = coco_figures(judged);
   const PlainFigures plain = plain_figures(judged);
   std::string text = fmt::format(
@@ -104,7 +104,7 @@ std::string detection_table(const DetectionMetrics& metrics,
 void add_detection(ordered_json& json,
                    const DetectionMetrics& metrics,
                    const std::vector<std::string>& names) {
-  const std::vector<JudgedClass> judged = metrics.judged();
+  const std::vector<JudgedClass>& judged = metrics.judged();
   const CocoFigures coco = coco_figures(judged);
   const PlainFigures plain = plain_figures(judged);
   json["coco"] = {{"AP", or_null<ordered_json>(coco.ap)},

@@ -13,4 +13,14 @@ std::unique_ptr<Metric> make_metric(const partitioner::Network& network) {
   return std::make_unique<ClassificationMetrics>(class_metric(network));
 }
 
+Index judging_bytes(const partitioner::Network& network, Index images, Index pictures) {
+  Index values = 0;
+  for (const int layer : output_layers(network)) {
+    values += network.shape(layer).volume();
+  }
+  // Gathered, and as they came.
+  const Index outputs = 2 * images * values * static_cast<Index>(sizeof(float));
+  return outputs + (is_detector(network) ? DetectionMetrics::most_bytes(network, pictures) : 0);
+}
+
 }  // namespace tessera::engine

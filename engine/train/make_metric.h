@@ -12,4 +12,10 @@ namespace tessera::engine {
 // Of the boxes of a detector, else of classes.
 [[nodiscard]] std::unique_ptr<Metric> make_metric(const partitioner::Network& network);
 
+// What a test of so many pictures takes on rank 0, at most, beside what the network does: outputs
+// of a pass of `images`, and what the metric keeps.
+[[nodiscard]] Index judging_bytes(const partitioner::Network& network,
+                                  Index images,
+                                  Index pictures);
+
 }  // namespace tessera::engine
