@@ -1,6 +1,7 @@
 #include "engine/detection/average_precision.h"
 
 #include <algorithm>
+#include <span>
 
 #include "engine/detection/precision_curve.h"
 
@@ -57,7 +58,7 @@ struct CocoMeans {
   std::optional<double> recall;
 };
 
-CocoMeans coco_means(const std::vector<JudgedClass>& judged, BoxSize size, Index most) {
+CocoMeans coco_means(std::span<const JudgedClass> judged, BoxSize size, Index most) {
   Mean precision;
   Mean recall;
   for (const JudgedClass& each : judged) {
@@ -84,7 +85,7 @@ CocoFigures coco_figures(const std::vector<JudgedClass>& judged) {
     figures.ap_at_overlaps[overlap] = mean.value();
   }
   for (const JudgedClass& each : judged) {
-    figures.ap_of_classes.push_back(coco_means({each}, BoxSize::All, kMost).precision);
+    figures.ap_of_classes.push_back(coco_means(std::span(&each, 1), BoxSize::All, kMost).precision);
   }
   const CocoMeans all = coco_means(judged, BoxSize::All, kMost);
   const CocoMeans small = coco_means(judged, BoxSize::Small, kMost);

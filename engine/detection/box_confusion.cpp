@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "partitioner/base/errors.h"
+
 namespace tessera::engine {
 
 namespace {
@@ -34,12 +36,18 @@ std::optional<std::size_t> mistaken_object(const FoundBox& box,
 
 }  // namespace
 
-BoxConfusion box_confusion(const std::vector<TrueBox>& truth,
-                           const std::vector<FoundBox>& found,
-                           const std::vector<JudgedClass>& judged,
-                           double least_score) {
+BoxConfusion empty_confusion(Index classes) {
+  const std::size_t size = static_cast<std::size_t>(classes) + 1;
+  return BoxConfusion(size, std::vector<Index>(size));
+}
+
+void add_boxes(BoxConfusion& counts,
+               const std::vector<TrueBox>& truth,
+               const std::vector<FoundBox>& found,
+               const std::vector<JudgedClass>& judged,
+               double least_score) {
   const std::size_t background = judged.size();
-  BoxConfusion counts(background + 1, std::vector<Index>(background + 1));
+  expects(counts.size() == background + 1, "there is a row for each class and the background");
   std::vector<bool> taken(truth.size());
   std::vector<const FoundBox*> wrong;
   for (std::size_t label = 0; label < judged.size(); ++label) {
@@ -80,7 +88,15 @@ BoxConfusion box_confusion(const std::vector<TrueBox>& truth,
       }
     }
   }
-  return counts;
+}
+
+void add(BoxConfusion& counts, const BoxConfusion& more) {
+  expects(counts.size() == more.size(), "both are of the same classes");
+  for (std::size_t row = 0; row < counts.size(); ++row) {
+    for (std::size_t col = 0; col < counts[row].size(); ++col) {
+      counts[row][col] += more[row][col];
+    }
+  }
 }
 
 }  // namespace tessera::engine

@@ -19,10 +19,16 @@ namespace tessera::engine {
 // up to its objects, a column to the boxes that are right or wrong.
 using BoxConfusion = std::vector<std::vector<Index>>;
 
-// `judged` is what judge_boxes() says of these.
-[[nodiscard]] BoxConfusion box_confusion(const std::vector<TrueBox>& truth,
-                                         const std::vector<FoundBox>& found,
-                                         const std::vector<JudgedClass>& judged,
-                                         double least_score);
+[[nodiscard]] BoxConfusion empty_confusion(Index classes);
+
+// Adds the boxes of some images. `judged` is what judge_boxes() says of these.
+void add_boxes(BoxConfusion& counts,
+               const std::vector<TrueBox>& truth,
+               const std::vector<FoundBox>& found,
+               const std::vector<JudgedClass>& judged,
+               double least_score);
+
+// Adds counts of other images of the same classes.
+void add(BoxConfusion& counts, const BoxConfusion& more);
 
 }  // namespace tessera::engine

@@ -129,16 +129,27 @@ double likeness(const std::vector<HeadSite>& sites, const UnitBox& a, const Unit
 
 }  // namespace
 
-std::vector<Detection> boxes_of_head(const HeadSite& site,
-                                     std::span<const float> output,
-                                     double least_score) {
-  std::vector<Detection> found;
+void add_boxes_of_head(const HeadSite& site,
+                       std::span<const float> output,
+                       double least_score,
+                       std::vector<Detection>& found) {
   std::visit(
       [&](const auto& head) {
         add_boxes(head, HeadOutput{site, output}, least_score, found);
       },
       site.head);
-  return found;
+}
+
+Index most_detections(const HeadSite& site) {
+  const Index cells = site.map.rows * site.map.cols;
+  if (const auto* yolo = std::get_if<YoloHead>(&site.head)) {
+    return cells * static_cast<Index>(yolo->mask.size()) * yolo->classes;
+  }
+  if (const auto* region = std::get_if<RegionHead>(&site.head)) {
+    return cells * static_cast<Index>(region->anchors.size()) * region->classes;
+  }
+  const auto& grid = std::get<GridHead>(site.head);
+  return GridChannels{grid}.cells() * grid.boxes * grid.classes;
 }
 
 std::vector<Detection> detections(const std::vector<HeadSite>& sites,
@@ -146,8 +157,7 @@ std::vector<Detection> detections(const std::vector<HeadSite>& sites,
                                   const DetectionRules& rules) {
   std::vector<Detection> all;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    const std::vector<Detection> of_head = boxes_of_head(sites[i], outputs[i], rules.least_score);
-    all.insert(all.end(), of_head.begin(), of_head.end());
+    add_boxes_of_head(sites[i], outputs[i], rules.least_score, all);
   }
   std::stable_sort(all.begin(), all.end(), [](const Detection& a, const Detection& b) {
     return a.score > b.score;

@@ -25,11 +25,15 @@ struct DetectionRules {
   std::size_t most = 300;  // of an image, those of the highest scores
 };
 
-// All boxes of one image that reach the score, by head, cell and class. `output` is (C, H, W) of
-// the head's map.
-[[nodiscard]] std::vector<Detection> boxes_of_head(const HeadSite& site,
-                                                   std::span<const float> output,
-                                                   double least_score);
+// Adds all boxes of one image that reach the score, by anchor, cell and class. `output` is (C, H,
+// W) of the head's map.
+void add_boxes_of_head(const HeadSite& site,
+                       std::span<const float> output,
+                       double least_score,
+                       std::vector<Detection>& found);
+
+// How many these are at most.
+[[nodiscard]] Index most_detections(const HeadSite& site);
 
 // The boxes of all heads of one image, by falling score. `outputs` are (C, H, W), in the order of
 // `sites`.

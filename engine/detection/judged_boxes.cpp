@@ -52,7 +52,7 @@ class ImageJudge {
       : truth_(truth), found_(found), judged_(found.size()) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       judged_[i].score = found[i]->score;
-      judged_[i].rank = static_cast<Index>(i);
+      judged_[i].rank = static_cast<std::int32_t>(i);
     }
   }
 
@@ -66,8 +66,9 @@ class ImageJudge {
     judge_greedily(1, &JudgedBox::voc);
     const auto objects = judge_greedily(0, &JudgedBox::darknet);
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      judged_[i].found = found_[i] - all_found.data();
-      judged_[i].object = objects[i] ? truth_[*objects[i]] - all_truth.data() : -1;
+      judged_[i].found = static_cast<std::int32_t>(found_[i] - all_found.data());
+      judged_[i].object =
+          objects[i] ? static_cast<std::int32_t>(truth_[*objects[i]] - all_truth.data()) : -1;
     }
     return std::move(judged_);
   }
@@ -231,6 +232,17 @@ std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
     }
   }
   return judged;
+}
+
+void append(std::vector<JudgedClass>& judged, const std::vector<JudgedClass>& more) {
+  judged.resize(std::max(judged.size(), more.size()));
+  for (std::size_t label = 0; label < more.size(); ++label) {
+    JudgedClass& to = judged[label];
+    to.boxes.insert(to.boxes.end(), more[label].boxes.begin(), more[label].boxes.end());
+    for (std::size_t size = 0; size < kBoxSizes; ++size) {
+      to.truth[size] += more[label].truth[size];
+    }
+  }
 }
 
 }  // namespace tessera::engine

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "engine/base/pixel_box.h"
@@ -27,19 +28,21 @@ inline constexpr std::size_t kBoxSizes = 4;
 // A box that was found. By size, a bit for each of COCO's overlaps.
 struct JudgedBox {
   double score = 0;
-  Index rank = 0;  // by score among those of its image and class, from 0
+  std::int32_t rank = 0;  // by score among those of its image and class, from 0
   std::array<std::uint16_t, kBoxSizes> matched = {};
   std::array<std::uint16_t, kBoxSizes> ignored = {};
   enum class Verdict : std::uint8_t { Wrong, Right, Ignored };
   Verdict voc = Verdict::Wrong;      // at kPlainOverlap
   Verdict darknet = Verdict::Wrong;  // likewise
-  Index found = 0;                   // its place among the boxes that were found
-  Index object = -1;  // of a box that is right by Darknet's rule: its object's place; else -1
+  // Places in the lists that were judged: of the box, and of its object, -1 unless the box is right
+  // by Darknet's rule.
+  std::int32_t found = 0;
+  std::int32_t object = -1;
   friend bool operator==(const JudgedBox&, const JudgedBox&) = default;
 };
 
 struct JudgedClass {
-  std::vector<JudgedBox> boxes;             // by image; of an image by score
+  std::deque<JudgedBox> boxes;              // by image; of an image by score
   std::array<Index, kBoxSizes> truth = {};  // boxes to be found, crowds not counted
   [[nodiscard]] Index true_boxes() const { return truth[0]; }
 };
@@ -51,5 +54,8 @@ struct JudgedClass {
 [[nodiscard]] std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
                                                    const std::vector<FoundBox>& found,
                                                    Index classes);
+
+// Adds what was judged of other images of the same classes, in lists of their own.
+void append(std::vector<JudgedClass>& judged, const std::vector<JudgedClass>& more);
 
 }  // namespace tessera::engine

@@ -42,6 +42,7 @@ enum class Counted { Right, Wrong, Not };
 template <class Judge>
 PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
   std::vector<const JudgedBox*> order;
+  order.reserve(judged.boxes.size());
   for (const JudgedBox& box : judged.boxes) {
     order.push_back(&box);
   }
@@ -49,6 +50,8 @@ PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judg
     return a->score > b->score;
   });
   PrecisionCurve curve;
+  curve.recalls.reserve(order.size());
+  curve.precisions.reserve(order.size());
   double right = 0;
   double wrong = 0;
   for (const JudgedBox* box : order) {

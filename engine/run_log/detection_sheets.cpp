@@ -43,14 +43,14 @@ std::string name_of_class(const BatchSource& source, Index label) {
 
 // The values of one image as they came from pictures, (C, H, W), 0 to 1.
 std::vector<float> image_values(const BatchSource& source, const SheetPicture& picture) {
-  const partitioner::MapShape& input = source.options().rules.input;
+  const partitioner::MapShape& input = source.rules(picture.step).input;
   const Region region{.images = {picture.position, picture.position + 1},
                       .channels = {0, input.channels},
                       .rows = {0, input.rows},
                       .cols = {0, input.cols}};
   std::vector<float> values(static_cast<std::size_t>(region.volume()));
   (void)source.read_region(picture.pass, region, values);
-  const ChannelValues scaling = channel_values(source.options().rules);
+  const ChannelValues scaling = channel_values(source.rules(picture.step));
   const auto cells = static_cast<std::size_t>(input.rows * input.cols);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i / cells;
@@ -133,7 +133,7 @@ void draw_dashed(RgbPicture& drawn, const Rectangle& place) {
 }
 
 RgbPicture drawn_picture(const BatchSource& source, const SheetPicture& picture) {
-  const partitioner::MapShape& input = source.options().rules.input;
+  const partitioner::MapShape& input = source.rules(picture.step).input;
   RgbPicture drawn = drawn_image(image_values(source, picture), input);
   // Both kinds of frames are seen where they lie on each other.
   for (const NamedBox& box : picture.found) {
@@ -185,11 +185,11 @@ RgbPicture sheet_of(const BatchSource& source,
 }  // namespace
 
 RgbPicture training_sheet(const BatchSource& training, Index step, Index passes) {
-  const partitioner::MapShape& input = training.options().rules.input;
-  const auto cols = static_cast<double>(input.cols);
-  const auto rows = static_cast<double>(input.rows);
   std::vector<SheetPicture> pictures;
   for (Index pass = (step - 1) * passes; pass < step * passes; ++pass) {
+    const partitioner::MapShape& input = training.rules(pass).input;
+    const auto cols = static_cast<double>(input.cols);
+    const auto rows = static_cast<double>(input.rows);
     const Targets targets = training.targets(pass);
     for (Index position = 0; position < std::ssize(targets); ++position) {
       const auto& target = targets[static_cast<std::size_t>(position)];
@@ -215,21 +215,18 @@ RgbPicture training_sheet(const BatchSource& training, Index step, Index passes)
 
 RgbPicture test_sheet(const BatchSource& testing, Index step, const DetectionMetrics& metrics) {
   const Index batch = testing.options().batch;
-  const Index shown = std::min(kSheetPictures, metrics.images());
+  const auto kept = std::ssize(metrics.shown());
+  const Index count = std::min<Index>(kSheetPictures, kept);
   std::vector<SheetPicture> pictures;
-  for (Index i = 0; i < shown; ++i) {
-    const Index image = i * metrics.images() / shown;
-    SheetPicture picture{image / batch, image % batch};
-    for (const TrueBox& object : metrics.truth()) {
-      if (object.image == image) {
-        picture.objects.push_back({object.box, name_of_class(testing, object.label)});
-      }
+  for (Index i = 0; i < count; ++i) {
+    const ShownImage& image = metrics.shown()[static_cast<std::size_t>(i * kept / count)];
+    SheetPicture picture{image.image / batch, image.image % batch};
+    for (const TrueBox& object : image.truth) {
+      picture.objects.push_back({object.box, name_of_class(testing, object.label)});
     }
     std::vector<const FoundBox*> found;
-    for (const FoundBox& box : metrics.found()) {
-      if (box.image == image && box.score >= kSaidScore) {
-        found.push_back(&box);
-      }
+    for (const FoundBox& box : image.found) {
+      found.push_back(&box);
     }
     std::stable_sort(found.begin(), found.end(), [](const FoundBox* a, const FoundBox* b) {
       return a->score < b->score;

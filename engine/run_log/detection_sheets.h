@@ -22,7 +22,7 @@ namespace tessera::engine {
 // picture cannot be read.
 [[nodiscard]] RgbPicture training_sheet(const BatchSource& training, Index step, Index passes);
 
-// Pictures evenly from the first to the last, that `metrics` has seen as its first images and after
+// Of the pictures that `metrics` shows, which it has seen as its first images and after
 // `step` steps: objects in dashed frames, in orange ones what was found. Likewise.
 [[nodiscard]] RgbPicture test_sheet(const BatchSource& testing,
                                     Index step,

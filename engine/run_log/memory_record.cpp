@@ -1,5 +1,6 @@
 #include "engine/run_log/memory_record.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -36,13 +37,14 @@ MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_byte
 }
 
 std::string memory_json(const std::vector<MemoryUse>& planned,
-                        const MemoryUse& measured,
+                        const MeasuredMemory& measured,
                         const Communicator& communicator) {
   struct Report {
     MemoryUse use;
     Index peak_resident = 0;
   };
-  const Report mine{measured, peak_resident_bytes()};
+  const Report mine{measured.use,
+                    std::max<Index>(peak_resident_bytes() - measured.resident_for_others, 0)};
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   const auto all = communicator.gather_all(bytes_of(&mine, 1));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -81,7 +83,9 @@ std::string memory_table(const std::string& json) {
       table.add_row(std::move(cells));
     }
   }
-  return "memory of each rank, MiB; resident: the peak, as the kernel counts it\n" + table.text();
+  return "memory of each rank, MiB; resident: the peak, as the kernel counts it, with a share of a "
+         "shared cache\n" +
+         table.text();
 }
 
 }  // namespace tessera::engine

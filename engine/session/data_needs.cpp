@@ -32,16 +32,18 @@ DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
     Index decoding = 0;
     Index data = 0;
     Index largest = 0;
+    Index tested = 0;
   };
   DataNeeds most;
   most.own_pictures = mine.own_pictures;
   most.own_cached_bytes = mine.own_cached_bytes;
   std::size_t with_largest = 0;
-  const auto all =
-      communicator.of_ranks(Numbers{mine.decoding_bytes, mine.data_bytes, mine.largest_bytes});
+  const auto all = communicator.of_ranks(
+      Numbers{mine.decoding_bytes, mine.data_bytes, mine.largest_bytes, mine.tested_pictures});
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     most.decoding_bytes = std::max(most.decoding_bytes, all[rank].decoding);
     most.data_bytes = std::max(most.data_bytes, all[rank].data);
+    most.tested_pictures = std::max(most.tested_pictures, all[rank].tested);
     if (all[rank].largest > most.largest_bytes) {
       most.largest_bytes = all[rank].largest;
       with_largest = rank;

@@ -14,6 +14,7 @@ namespace tessera::engine {
 struct DataNeeds {
   Index decoding_bytes = 0;     // of one picture of each data set that is read from
   Index data_bytes = 0;         // of what stays in memory
+  Index tested_pictures = 0;    // of the data set to test with
   Index largest_bytes = 0;      // of the picture that takes most to decode
   std::string largest_picture;  // its path
   // Of this rank alone: pictures that have to be decoded, and what a cache of all of them holds.

@@ -389,6 +389,7 @@ DataNeeds ListedData::needs(const RenderingRules& rules) const {
   for (const InspectedHalf* half : data_.halves()) {
     add_needs(half->dataset, rules, mine);
   }
+  mine.tested_pictures = data_.testing ? data_.testing->dataset.size() : 0;
   if (choice_.own && data_.training) {
     const BytePictures* held = data_.training->dataset.byte_pictures();
     const Index more = std::max<Index>(0, choice_.own->samples_after - choice_.own->samples);

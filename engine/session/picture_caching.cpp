@@ -9,6 +9,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/run_files.h"
+#include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
@@ -204,6 +205,11 @@ std::string PictureCaching::place() const {
 
 Index PictureCaching::memory_bytes() const {
   return cache_ ? share(PictureTable::memory_bytes(own_pictures_, cache_->memory_bytes())) : 0;
+}
+
+Index PictureCaching::resident_for_others() const {
+  const Index all = members_ * memory_bytes();
+  return std::max<Index>(std::min(resident_shared_bytes(), all) - memory_bytes(), 0);
 }
 
 void PictureCaching::finish() {

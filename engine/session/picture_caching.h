@@ -62,6 +62,8 @@ class PictureCaching {
   [[nodiscard]] RunSummary::Cache use() const;
   // This rank's share of the memory that was used.
   [[nodiscard]] Index memory_bytes() const;
+  // What of it is resident in this process, but counts as the shares of others.
+  [[nodiscard]] Index resident_for_others() const;
 
   // When a run is finished: what lies in its folder is of no more use.
   void finish();

@@ -140,6 +140,7 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.memory.picture_batches = 1;
   options.memory.decoding_bytes = workload.decoding_bytes;
   options.memory.data_bytes = workload.data_bytes;
+  options.memory.judging_bytes = workload.judging_bytes;
   options.workspace = workspace_needs(network, request, workload.training);
   options.memory_limit_bytes = request.memory_limit_bytes;
   return options;

@@ -25,6 +25,7 @@ struct Workload {
   // What pictures take on ranks that read, where that is known.
   Index decoding_bytes = partitioner::kUsualDecodingBytes;
   Index data_bytes = 0;
+  Index judging_bytes = 0;  // what a test keeps on rank 0
 };
 
 // The profile of `ranks` devices: the one that is asked for, or the file beside the host file that

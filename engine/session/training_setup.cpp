@@ -14,6 +14,7 @@
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
 #include "engine/train/data_loader.h"
+#include "engine/train/make_metric.h"
 #include "partitioner/report/plan_words.h"
 
 namespace tessera::engine {
@@ -333,7 +334,14 @@ Workload TrainingSetup::workload(Index images) const {
           .passes = training_.subdivisions,
           .adam = training_.adam,
           .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
-          .data_bytes = needs_ ? needs_->data_bytes : 0};
+          .data_bytes = needs_ ? needs_->data_bytes : 0,
+          .judging_bytes = judging_bytes(images)};
+}
+
+Index TrainingSetup::judging_bytes(Index images) const {
+  return needs_ && needs_->tested_pictures > 0
+             ? engine::judging_bytes(model_.network, images, needs_->tested_pictures)
+             : 0;
 }
 
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {
@@ -349,6 +357,7 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Net
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
   options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
+  options.memory.judging_bytes = judging_bytes(plan.batch);
   options.memory.cache_bytes = caching_ ? caching_->planned_bytes() : 0;
   return options;
 }

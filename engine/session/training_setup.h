@@ -118,6 +118,7 @@ class TrainingSetup {
   [[nodiscard]] partitioner::Partition mapped_partition() const;
   [[nodiscard]] Index places() const;
   [[nodiscard]] Workload workload(Index images) const;
+  [[nodiscard]] Index judging_bytes(Index images) const;
 
   const TrainingRequest& request_;
   const Communicator& communicator_;

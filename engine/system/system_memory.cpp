@@ -118,4 +118,8 @@ Index peak_resident_bytes() {
   return kKibibyte * number_after("/proc/self/status", "VmHWM:").value_or(0);
 }
 
+Index resident_shared_bytes() {
+  return kKibibyte * number_after("/proc/self/status", "RssShmem:").value_or(0);
+}
+
 }  // namespace tessera::engine

@@ -21,5 +21,8 @@ namespace tessera::engine {
 // does not say.
 [[nodiscard]] Index resident_bytes();
 [[nodiscard]] Index peak_resident_bytes();
+// Of the former, what other processes may have in their memory, too: pages of shared memory that
+// this one has touched (RssShmem).
+[[nodiscard]] Index resident_shared_bytes();
 
 }  // namespace tessera::engine

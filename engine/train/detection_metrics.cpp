@@ -23,6 +23,11 @@ PixelBox pixels(const UnitBox& box, const partitioner::MapShape& image) {
           box.height * down};
 }
 
+Index confusion_bytes(Index classes) {
+  const Index rows = classes + 1;
+  return classes > kMostConfusedClasses ? 0 : rows * rows * static_cast<Index>(sizeof(Index));
+}
+
 MetricValue share(const char* name, const std::optional<double>& value) {
   return {.name = name, .value = value.value_or(std::numeric_limits<double>::quiet_NaN())};
 }
@@ -34,18 +39,33 @@ DetectionMetrics::DetectionMetrics(const partitioner::Network& network) : image_
     sites_.push_back(head_site(network, head));
     classes_ = std::max(classes_, classes_of(network, head));
   }
+  DetectionMetrics::clear();
+}
+
+Index DetectionMetrics::most_bytes(const partitioner::Network& network, Index images) {
+  Index of_image = 0;  // before those that say the same are left out
+  Index classes = 1;
+  for (const int head : output_layers(network)) {
+    of_image += most_detections(head_site(network, head));
+    classes = std::max(classes, classes_of(network, head));
+  }
+  const Index kept = images * std::min(of_image, static_cast<Index>(kAllBoxes.most));
+  // Those of an image are twice there while their list grows.
+  return 2 * of_image * static_cast<Index>(sizeof(Detection)) +
+         kept * static_cast<Index>(sizeof(JudgedBox)) + kept / classes * kCurveBytes +
+         confusion_bytes(classes);
 }
 
 void DetectionMetrics::clear() {
-  judged_.reset();
   images_ = 0;
-  truth_.clear();
-  found_.clear();
+  judged_.assign(static_cast<std::size_t>(classes_), {});
+  confusion_ = classes_ <= kMostConfusedClasses ? empty_confusion(classes_) : BoxConfusion{};
+  shown_step_ = 1;
+  shown_.clear();
 }
 
 void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets) {
   expects(outputs.size() == sites_.size(), "there are outputs of each head");
-  judged_.reset();
   for (std::size_t n = 0; n < targets.size(); ++n) {
     if (!targets[n]) {
       continue;
@@ -55,41 +75,53 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
       const auto size = static_cast<std::size_t>(sites_[i].map.volume());
       of_image.push_back(std::span(outputs[i]).subspan(n * size, size));
     }
+    std::vector<FoundBox> found;
     for (const Detection& each : detections(sites_, of_image, kAllBoxes)) {
-      found_.push_back({images_, each.label, pixels(each.box, image_), each.score});
+      found.push_back({0, each.label, pixels(each.box, image_), each.score});
     }
+    std::vector<TrueBox> truth;
     for (const Box& object : targets[n]->boxes) {
       const PixelBox box =
           pixels({object.centre_x, object.centre_y, object.width, object.height}, image_);
-      truth_.push_back({images_, object.label, box, box.width * box.height});
+      truth.push_back({0, object.label, box, box.width * box.height});
     }
+    const std::vector<JudgedClass> judged = judge_boxes(truth, found, classes_);
+    if (!confusion_.empty()) {
+      add_boxes(confusion_, truth, found, judged, kSaidScore);
+    }
+    append(judged_, judged);
+    show({images_, std::move(truth), std::move(found)});
     ++images_;
+  }
+}
+
+// With each image too many, every other one goes.
+void DetectionMetrics::show(ShownImage image) {
+  if (image.image % shown_step_ != 0) {
+    return;
+  }
+  const auto is_low = [](const FoundBox& box) { return box.score < kSaidScore; };
+  std::erase_if(image.found, is_low);
+  shown_.push_back(std::move(image));
+  if (shown_.size() > kMostShown) {
+    shown_step_ *= 2;
+    std::erase_if(shown_, [&](const ShownImage& each) { return each.image % shown_step_ != 0; });
   }
 }
 
 void DetectionMetrics::merge(const Metric& other) {
   const auto& more = dynamic_cast<const DetectionMetrics&>(other);
-  judged_.reset();
-  for (TrueBox box : more.truth_) {
-    box.image += images_;
-    truth_.push_back(box);
-  }
-  for (FoundBox box : more.found_) {
-    box.image += images_;
-    found_.push_back(box);
+  append(judged_, more.judged_);
+  add(confusion_, more.confusion_);
+  for (ShownImage image : more.shown_) {
+    image.image += images_;
+    show(std::move(image));
   }
   images_ += more.images_;
 }
 
-const std::vector<JudgedClass>& DetectionMetrics::judged() const {
-  if (!judged_) {
-    judged_ = judge_boxes(truth_, found_, classes_);
-  }
-  return *judged_;
-}
-
 std::vector<MetricValue> DetectionMetrics::result() const {
-  return {share("map50", plain_figures(judged()).darknet), share("map", coco_figures(judged()).ap)};
+  return {share("map50", plain_figures(judged_).darknet), share("map", coco_figures(judged_).ap)};
 }
 
 }  // namespace tessera::engine

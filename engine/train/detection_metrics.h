@@ -1,5 +1,5 @@
-// How well a detector finds the objects on images: its boxes are kept with those that are to be
-// found, and judged when they are asked about. Sizes are in pixels of the network's input. Nothing
+// How well a detector finds the objects on images: the boxes of each are judged beside those that
+// are to be found, and only verdicts are kept, and the boxes of some to be shown. Sizes are in pixels of the network's input. Nothing
 // here talks to other ranks; rank 0 has the gathered outputs.
 
 #pragma once
@@ -8,16 +8,33 @@
 #include <vector>
 
 #include "engine/detection/average_precision.h"
+#include "engine/detection/box_confusion.h"
 #include "engine/detection/detections.h"
 #include "engine/train/metric.h"
 #include "partitioner/network/network.h"
 
 namespace tessera::engine {
 
+// The score from which a box counts as said, as in Darknet: in precision, recall and F1, and in
+// confusion.
+inline constexpr double kSaidScore = 0.25;
+
+inline constexpr Index kMostConfusedClasses = 1000;  // counts of more would take megabytes
+inline constexpr std::size_t kMostShown = 8;
+
+struct ShownImage {
+  Index image = 0;  // of those that were tested, from 0
+  std::vector<TrueBox> truth;
+  std::vector<FoundBox> found;  // with a score of kSaidScore or more
+};
+
 class DetectionMetrics : public Metric {
  public:
   // Of a detector: what its heads say.
   explicit DetectionMetrics(const partitioner::Network& network);
+
+  // What it takes for so many images, at most, where no class has much more boxes than others.
+  [[nodiscard]] static Index most_bytes(const partitioner::Network& network, Index images);
 
   void clear() override;
   void accumulate(const Outputs& outputs, const Targets& targets) override;
@@ -27,20 +44,25 @@ class DetectionMetrics : public Metric {
   [[nodiscard]] std::vector<MetricValue> result() const override;
 
   [[nodiscard]] Index classes() const { return classes_; }
-  [[nodiscard]] Index images() const { return images_; }
-  [[nodiscard]] const std::vector<TrueBox>& truth() const { return truth_; }
-  [[nodiscard]] const std::vector<FoundBox>& found() const { return found_; }
-  // Judged when they are first asked for.
-  [[nodiscard]] const std::vector<JudgedClass>& judged() const;
+  // Of all images together.
+  [[nodiscard]] const std::vector<JudgedClass>& judged() const { return judged_; }
+  // Of boxes with a score of kSaidScore or more; empty with more than kMostConfusedClasses.
+  [[nodiscard]] const BoxConfusion& confusion() const { return confusion_; }
+  // Some images, evenly from the first on: at most kMostShown, at least half as many where there
+  // are so many.
+  [[nodiscard]] const std::vector<ShownImage>& shown() const { return shown_; }
 
  private:
+  void show(ShownImage image);
+
   std::vector<HeadSite> sites_;
   partitioner::MapShape image_;
   Index classes_ = 0;
   Index images_ = 0;
-  std::vector<TrueBox> truth_;
-  std::vector<FoundBox> found_;
-  mutable std::optional<std::vector<JudgedClass>> judged_;  // nothing: they have changed since
+  std::vector<JudgedClass> judged_;  // by class
+  BoxConfusion confusion_;
+  Index shown_step_ = 1;  // from one image that is shown to the next
+  std::vector<ShownImage> shown_;
 };
 
 }  // namespace tessera::engine

@@ -22,7 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr Index kMostMatrixClasses = 1000;      // a matrix of more would take megabytes
 constexpr std::size_t kMostCurveClasses = 100;  // whose curves are written one by one
 
 double part_of(Index part, Index whole) {
@@ -40,10 +39,6 @@ std::string percent_or_dash(const std::optional<double>& share) {
 
 ordered_json number_or_null(double value) {
   return std::isnan(value) ? ordered_json() : ordered_json(value);
-}
-
-BoxConfusion confusion_of(const DetectionMetrics& metrics) {
-  return box_confusion(metrics.truth(), metrics.found(), metrics.judged(), kSaidScore);
 }
 
 std::string class_lines(const std::vector<JudgedClass>& judged,
@@ -139,10 +134,10 @@ std::string pairs_confused_most(const BoxConfusion& confusion,
 
 std::string confusion_text(const DetectionMetrics& metrics, const std::vector<std::string>& names) {
   constexpr Index kMostShown = 10;
-  if (metrics.classes() > kMostMatrixClasses) {
+  const BoxConfusion& confusion = metrics.confusion();
+  if (confusion.empty()) {
     return "";
   }
-  const BoxConfusion confusion = confusion_of(metrics);
   if (metrics.classes() > kMostShown) {
     return '\n' + pairs_confused_most(confusion, names);
   }
@@ -299,8 +294,8 @@ void add_detection(ordered_json& json,
                                {"wrong", counts.wrong},
                                {"missed", counts.missed}});
   }
-  if (metrics.classes() <= kMostMatrixClasses) {
-    json["confusion"] = confusion_of(metrics);
+  if (!metrics.confusion().empty()) {
+    json["confusion"] = metrics.confusion();
   }
   if (ordered_json curves = curves_json(detection_curves(judged)); !curves.is_null()) {
     json["curves"] = std::move(curves);

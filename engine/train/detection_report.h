@@ -11,9 +11,6 @@
 
 namespace tessera::engine {
 
-// The score from which a box counts as said, as in Darknet.
-inline constexpr double kSaidScore = 0.25;
-
 // Of one class, at a score of kSaidScore and an overlap of 0.5. A share of nothing is NaN.
 struct FoundCounts {
   Index right = 0;

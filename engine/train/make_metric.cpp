@@ -17,4 +17,14 @@ std::string score_name(const partitioner::Network& network) {
   return make_metric(network)->result().front().name;
 }
 
+Index judging_bytes(const partitioner::Network& network, Index images, Index pictures) {
+  Index values = 0;
+  for (const int layer : output_layers(network)) {
+    values += network.shape(layer).volume();
+  }
+  // Gathered, and as they came.
+  const Index outputs = 2 * images * values * static_cast<Index>(sizeof(float));
+  return outputs + (is_detector(network) ? DetectionMetrics::most_bytes(network, pictures) : 0);
+}
+
 }  // namespace tessera::engine

@@ -16,4 +16,10 @@ namespace tessera::engine {
 // What files call the first of its values: "accuracy", or "map50" of a detector.
 [[nodiscard]] std::string score_name(const partitioner::Network& network);
 
+// What a test of so many pictures takes on rank 0, at most, beside what the network does: outputs
+// of a pass of `images`, and what the metric keeps.
+[[nodiscard]] Index judging_bytes(const partitioner::Network& network,
+                                  Index images,
+                                  Index pictures);
+
 }  // namespace tessera::engine

@@ -48,7 +48,7 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     const bool reads = plan.reader.reads(rank);
     use.pictures = options.picture_batches * pixels * options.scalar_bytes;
     use.decoding = reads && pixels > 0 ? options.decoding_bytes : 0;
-    use.data = reads ? options.data_bytes : 0;
+    use.data = (reads ? options.data_bytes : 0) + (rank == 0 ? options.judging_bytes : 0);
     use.cache = reads ? options.cache_bytes : 0;
     use.program = program_bytes.empty() ? options.program_bytes : program_bytes[own];
     if (use.of_network() == 0) {

@@ -20,7 +20,8 @@ struct MemoryUse {
                         // keep to be synchronised
   Index pictures = 0;   // pixels that are read ahead, before they are a map
   Index decoding = 0;   // a picture file, its decoder and what it becomes, one at a time
-  Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files
+  Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files; and
+                        // what a test keeps of its pictures
   Index cache = 0;      // its share of reduced pictures that the ranks of a machine keep together
   Index program = 0;    // the process without a network or data: code, libraries, MPI
 
@@ -66,6 +67,7 @@ struct MemoryOptions {
   Index decoding_bytes = 0;   // of a rank that reads pictures of its own
   Index data_bytes = 0;       // of a rank that reads, whether or not it has a part of any picture
   Index cache_bytes = 0;      // likewise
+  Index judging_bytes = 0;    // of rank 0, which judges what the network says in a test
   Index program_bytes = 0;    // a device's profile says it, of a rank that computes
 };
 

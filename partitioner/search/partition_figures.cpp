@@ -69,7 +69,8 @@ Index PartitionFigures::taken_anyway(std::size_t rank) const {
   const bool reads = options_.reader.reads(static_cast<int>(rank));
   const bool alone = reads && !options_.reader.is_every_rank();
   return cluster_.devices[rank].program_bytes + (reads ? options_.memory.data_bytes : 0) +
-         (alone ? options_.memory.decoding_bytes : 0);
+         (alone ? options_.memory.decoding_bytes : 0) +
+         (rank == 0 ? options_.memory.judging_bytes : 0);
 }
 
 std::vector<Index> PartitionFigures::limits_of_network(double share) const {

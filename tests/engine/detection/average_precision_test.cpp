@@ -44,6 +44,29 @@ double area(const PixelBox& box) {
 
 }  // namespace
 
+TEST_CASE("images that are judged one by one are judged as all of them together") {
+  std::vector<TrueBox> truth;
+  std::vector<FoundBox> found;
+  std::vector<engine::JudgedClass> one_by_one(2);
+  for (Index image = 0; image < 20; ++image) {
+    const auto shift = static_cast<double>(image);
+    const std::vector<TrueBox> there{{image, image % 2, kBox, area(kBox)},
+                                     {image, 0, kElsewhere, area(kElsewhere), image % 5 == 0}};
+    const std::vector<FoundBox> here{{image, image % 2, {10 + shift, 10, 20, 20}, 0.9 - shift / 40},
+                                     {image, 0, {100, 100 - shift, 20, 20}, 0.3 + shift / 50}};
+    truth.insert(truth.end(), there.begin(), there.end());
+    found.insert(found.end(), here.begin(), here.end());
+    append(one_by_one, judge_boxes(there, here, 2));
+  }
+  const auto together = judge_boxes(truth, found, 2);
+  REQUIRE(one_by_one.size() == together.size());
+  for (std::size_t label = 0; label < together.size(); ++label) {
+    CHECK(one_by_one[label].boxes == together[label].boxes);
+    CHECK(one_by_one[label].truth == together[label].truth);
+  }
+  CHECK(coco_figures(one_by_one).ap == coco_figures(together).ap);
+}
+
 TEST_CASE("COCO's figures are those of pycocotools") {
   const auto golden = std::filesystem::path(TESSERA_SOURCE_DIR) / "tests" / "golden" / "map";
   const tests::TemporaryFolder folder;

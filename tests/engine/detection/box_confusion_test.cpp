@@ -27,7 +27,9 @@ TrueBox object(Index image, Index label, const PixelBox& box, bool crowd = false
 BoxConfusion confusion(const std::vector<TrueBox>& truth,
                        const std::vector<FoundBox>& found,
                        Index classes) {
-  return box_confusion(truth, found, judge_boxes(truth, found, classes), kScore);
+  BoxConfusion counts = engine::empty_confusion(classes);
+  add_boxes(counts, truth, found, judge_boxes(truth, found, classes), kScore);
+  return counts;
 }
 
 }  // namespace
@@ -85,7 +87,8 @@ TEST_CASE("rows add up to objects, columns to right and wrong boxes") {
     found.push_back({i % 4, i % 3, moved, static_cast<double>(i % 10) / 10});
   }
   const auto judged = judge_boxes(truth, found, 3);
-  const BoxConfusion counts = box_confusion(truth, found, judged, kScore);
+  BoxConfusion counts = engine::empty_confusion(3);
+  add_boxes(counts, truth, found, judged, kScore);
   for (std::size_t label = 0; label < 3; ++label) {
     Index objects = 0;
     Index said = 0;

@@ -113,7 +113,7 @@ TEST_CASE("a sheet of a test has what was found in frames of another kind") {
   const std::vector<float> ball{0.5F, 0.5F, 0, 0, 0.9F, 0, 0.9F};
   std::copy(ball.begin(), ball.end(), outputs[0].begin());
   metrics.accumulate(outputs, testing.targets(0));
-  REQUIRE(metrics.found().size() == 1);
+  REQUIRE(metrics.shown().front().found.size() == 1);
   const RgbPicture sheet = test_sheet(testing, 3, metrics);
   CHECK(sheet.rows() == kCaption + 2 * kSide + 4);
   CHECK(count(sheet, kOrange) > 100);

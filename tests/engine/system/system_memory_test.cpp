@@ -1,7 +1,9 @@
 #include "engine/system/system_memory.h"
 
+#include <cstring>
 #include <fstream>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 #include "tests/support/temporary_folder.h"
@@ -82,6 +84,19 @@ TEST_CASE("what a process touches is resident, and was at most as much as at its
   CHECK(engine::resident_bytes() >= before + (16 << 20));
   CHECK(engine::peak_resident_bytes() >= engine::resident_bytes());
   CHECK(touched.back() == 1);
+}
+
+TEST_CASE("shared memory that a process touches is resident and shared") {
+  constexpr std::size_t kBytes = 8 << 20;
+  const Index before = engine::resident_shared_bytes();
+  void* const memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  std::memset(memory, 1, kBytes / 2);
+  const Index touched = engine::resident_shared_bytes() - before;
+  ::munmap(memory, kBytes);
+  CHECK(touched >= static_cast<Index>(kBytes) / 2);
+  CHECK(touched < static_cast<Index>(kBytes));
 }
 
 TEST_CASE("this machine has memory") {

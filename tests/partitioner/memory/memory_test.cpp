@@ -150,6 +150,21 @@ TEST_CASE("pictures are held by those who read them, each what it requires") {
   CHECK(pictures(1) == whole);
 }
 
+TEST_CASE("what a test keeps of its pictures counts on rank 0, whoever reads") {
+  const Network network = small_network();
+  Partition partition = tiled(network, 2, 1);
+  for (const Reader& reader : {Reader::every_rank(), Reader::rank(1)}) {
+    partition.reader = reader;
+    const Plan plan = make_plan(network, partition, 3);
+    const auto data = [&](int rank) {
+      return tests::planned_memory(network, plan, rank, {.data_bytes = 500, .judging_bytes = 9000})
+          .data;
+    };
+    CHECK(data(0) == (reader.reads(0) ? 9500 : 9000));
+    CHECK(data(1) == 500);
+  }
+}
+
 TEST_CASE(
     "decoding counts where a rank has a part of a picture, data sets and caches where it reads") {
   const Network network = small_network();
