@@ -43,14 +43,14 @@ std::string name_of_class(const BatchSource& source, Index label) {
 
 // The values of one image as they came from pictures, (C, H, W), 0 to 1.
 std::vector<float> image_values(const BatchSource& source, const SheetPicture& picture) {
-  const partitioner::MapShape& input = source.rules(picture.step).input;
+  const partitioner::MapShape& input = source.rules(picture.pass).input;
   const Region region{.images = {picture.position, picture.position + 1},
                       .channels = {0, input.channels},
                       .rows = {0, input.rows},
                       .cols = {0, input.cols}};
   std::vector<float> values(static_cast<std::size_t>(region.volume()));
   (void)source.read_region(picture.pass, region, values);
-  const ChannelValues scaling = channel_values(source.rules(picture.step));
+  const ChannelValues scaling = channel_values(source.rules(picture.pass));
   const auto cells = static_cast<std::size_t>(input.rows * input.cols);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i / cells;
@@ -133,7 +133,7 @@ void draw_dashed(RgbPicture& drawn, const Rectangle& place) {
 }
 
 RgbPicture drawn_picture(const BatchSource& source, const SheetPicture& picture) {
-  const partitioner::MapShape& input = source.rules(picture.step).input;
+  const partitioner::MapShape& input = source.rules(picture.pass).input;
   RgbPicture drawn = drawn_image(image_values(source, picture), input);
   // Both kinds of frames are seen where they lie on each other.
   for (const NamedBox& box : picture.found) {
