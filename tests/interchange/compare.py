@@ -339,6 +339,7 @@ def difference(found, expected):
 def choose_threshold(scores, most=40):
     """One that some boxes reach, in the middle of the widest gap nearby: rounding takes none across it."""
     ordered = numpy.sort(numpy.unique(scores.astype(numpy.float64)))[::-1]
+    ordered = ordered[ordered < 0.99]  # those of a [detection] may be of any size
     few = ordered[: most + 1] if len(ordered) > most else ordered
     gaps = few[len(few) // 2 : -1] - few[len(few) // 2 + 1 :]
     at = len(few) // 2 + int(numpy.argmax(gaps / few[len(few) // 2 : -1]))
