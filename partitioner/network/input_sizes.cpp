@@ -118,6 +118,11 @@ struct StrideOf {
     Index coarser = 1;
     Index finer = 1;
   };
+  // Of strides that leave a single cell of any map the product would not be a number.
+  [[nodiscard]] static Index product(Index a, Index b) {
+    constexpr Index kMost = Index{1} << 31;
+    return a > 0 && b > kMost / a ? kMost : a * b;
+  }
   static Index longer(const PerAxis& stride) { return std::max(stride.rows, stride.cols); }
 
   Change operator()(const Convolution& layer) const { return {longer(layer.stride)}; }
@@ -151,7 +156,8 @@ Index total_stride(const Network& network) {
     }
     const StrideOf::Change change = std::visit(StrideOf{}, layer.operation);
     const CellSize& own =
-        cells.emplace_back(CellSize{input.pixels * change.coarser, input.cells * change.finer});
+        cells.emplace_back(CellSize{StrideOf::product(input.pixels, change.coarser),
+                                    StrideOf::product(input.cells, change.finer)});
     largest = std::max(largest, own.pixels / own.cells);
   }
   return largest;

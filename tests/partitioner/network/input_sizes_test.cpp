@@ -116,6 +116,16 @@ TEST_CASE("the stride of a network is that of its coarsest map, whatever becomes
   CHECK(total_stride(network) == 16);
 }
 
+TEST_CASE("strides beyond any map have a product, too") {
+  Network network;
+  network.image = {1, 8, 8};
+  for (int layer = 0; layer < 4; ++layer) {
+    add_layer(
+        network, Convolution{.filters = 1, .size = 1, .stride = (Index{1} << 31) - 1}, {layer - 1});
+  }
+  CHECK(total_stride(network) > 0);
+}
+
 TEST_CASE("another input leaves parameters as they are, or is refused") {
   Network network = strided_trunk();
   network.layers[2].learning.rate_factor = 3;
