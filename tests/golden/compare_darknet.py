@@ -59,8 +59,9 @@ def compile_in_double(source, folder):
     files = [path for path in sorted((source / "src").glob("*.c")) if path.stem != "compare"]  # which does not compile
     program = folder / "darknet_step"
     subprocess.run(
-        ["cc", "-O3", "-march=native", "-ffp-contract=off", "-w", "-DSTBI_NO_SIMD", "-include", folder / "double.h", "-I", source / "include", "-I", source / "src",
-         HERE / "darknet_step.c", *files, "-o", program, "-lm", "-lpthread"], check=True)  # fmt: skip
+        ["cc", "-O3", "-march=native", "-ffp-contract=off", "-w", "-DSTBI_NO_SIMD", "-include", folder / "double.h",
+         "-I", source / "include", "-I", source / "src", HERE / "darknet_step.c", *files, "-o", program, "-lm", "-lpthread"],
+        check=True)  # fmt: skip
     return program
 
 
