@@ -1,10 +1,7 @@
 #!/usr/bin/python3
 """Times single layers beside PyTorch's: forward and backward of each layer of layers.csv, one thread, in turn.
 
-    bench/layers/layers.py --out runs/layers.csv [--batch 8] [--only REGEX] [--seconds 1]
-
-Needs build/bench/.../layer_steps and tessera (cmake --preset bench && cmake --build build/bench --target layer_steps tessera), Debian's
-python3-torch, python3-numpy and libopenblas0. README.md says what is measured.
+run.sh starts it, and README.md says what is measured.
 """
 
 import os
@@ -17,6 +14,7 @@ if any(os.environ.get(name) != value for name, value in TUNED.items()):
 
 import argparse
 import csv
+import itertools
 import json
 import pathlib
 import re
@@ -240,8 +238,7 @@ class TorchSteps:
         self.layer = layer
         self.parameters = random_parameters(layer.parameters())
         self.parameters = {name: value.to(memory_format=memory_format) if value.dim() == 4 else value for name, value in self.parameters.items()}
-        self.leaves = [value.requires_grad_(True) for name, value in self.parameters.items() if name not in ("bn.mean", "bn.variance")
-                       and not (name == "bias" and False)]
+        self.leaves = [value.requires_grad_(True) for name, value in self.parameters.items() if name not in ("bn.mean", "bn.variance")]
         self.inputs = [(2 * torch.rand(batch, *shape) - 1).to(memory_format=memory_format) for shape in layer.inputs]
         if layer.input_gradient:
             self.leaves += [x.requires_grad_(True) for x in self.inputs]
@@ -308,13 +305,12 @@ def main():
     parser = argparse.ArgumentParser(description="Times single layers beside PyTorch's; answers are compared first.")
     parser.add_argument("--layers", type=pathlib.Path, default=HERE / "layers.csv", help="the list; default: %(default)s")
     parser.add_argument("--only", default="", help="rows that this regular expression is found in")
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=9, help="turns of each program; default: %(default)s")
     parser.add_argument("--seconds", type=float, default=1, help="for each layer, about; default: %(default)s")
-    parser.add_argument("--bench-program", type=pathlib.Path, default=ROOT / "build/bench/bench/layers/layer_steps")
+    parser.add_argument("--driver", type=pathlib.Path, default=ROOT / "build/bench/bench/layers/layer_steps")
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/bench/tessera")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "runs/layers.csv")
-    parser.add_argument("--no-check", action="store_true", help="do not compare answers")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -325,21 +321,20 @@ def main():
     with open(arguments.out, "w", encoding="utf-8", newline="") as file, tempfile.TemporaryDirectory() as scratch:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(COLUMNS)
-        for row in rows:
+        for batch, row in itertools.product(arguments.batches, rows):
             layer = Layer(row)
-            key = (row["maps"], row["section"], layer.input_gradient)
+            key = (batch, row["maps"], row["section"], layer.input_gradient)
             if key not in known:
                 text, shapes = layer.network()
                 model = pathlib.Path(scratch) / "layer.cfg"
                 model.write_text(text)
-                if not arguments.no_check:
-                    check(layer, model, shapes, arguments.batch, arguments.program, pathlib.Path(scratch))
-                known[key] = measure(layer, model, arguments.batch, arguments.bench_program, arguments.seconds, arguments.rounds)
+                check(layer, model, shapes, batch, arguments.program, pathlib.Path(scratch))
+                known[key] = measure(layer, model, batch, arguments.driver, arguments.seconds, arguments.rounds)
             found = known[key]
             numbers = [f"{value:.4g}" if isinstance(value, float) else value for value in found]
-            out.writerow([*row.values(), arguments.batch, *numbers])
+            out.writerow([*row.values(), batch, *numbers])
             file.flush()
-            print(f"{row['network']:12} {row['layer']:>3}  {1e3 * sum(found[:2]):8.3f} ms  {1e3 * sum(found[2:4]):8.3f} ms  times {found[5]:5.2f} "
+            print(f"{row['network']:12} {row['layer']:>3}  batch {batch}  {1e3 * sum(found[:2]):8.3f} ms  {1e3 * sum(found[2:4]):8.3f} ms  times {found[5]:5.2f} "
                   f"({found[6]:5.2f} forward, {found[7]:5.2f} backward)  {row['maps']} {row['section']}", file=sys.stderr, flush=True)
 
 
