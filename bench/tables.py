@@ -99,6 +99,46 @@ def kernels():
                  [[name, *(of[name, threads][method] for method in ("direct", "winograd") for threads in "12")] for name in passes]) + origin_words(path)
 
 
+def layer_kind(row):
+    """What a layer of bench/layers/ is called in its table."""
+    kind, *options = row["section"].split()
+    of = dict(option.split("=") for option in options)
+    if kind != "[convolutional]":
+        return kind
+    size, stride, groups = of.get("size", "1"), of.get("stride", "1"), int(of.get("groups", 1))
+    if row["maps"].endswith("x1x1"):
+        return "1x1 on one cell"
+    grouped = "" if groups == 1 else ", depthwise" if row["maps"].split("x")[0] == str(groups) else f", {groups} groups"
+    return (f"{size}x{size}" + grouped + ("" if stride == "1" else f", stride {stride}") + ("" if of.get("dilation", "1") == "1" else ", dilated")
+            + (", " + of["activation"] if row["network"] == "others" else ""))
+
+
+def layers_of():
+    path = BENCH / "layers/times.csv"
+    return rows_of(path) if path.exists() else []
+
+
+def layers():
+    groups = by(layers_of(), lambda row: (row["network"], row["batch"], layer_kind(row)))
+    if not groups:
+        return NOT_MEASURED
+    rows = []
+    for (network, batch, kind), of in groups.items():
+        times = [float(row["times"]) for row in of]
+        total = lambda *columns: 1e3 * sum(int(row["count"]) * float(row[column]) for row in of for column in columns)
+        rows.append([network, batch, kind, len(of), figures(total("forward_s", "backward_s")), figures(total("torch_forward_s", "torch_backward_s")),
+                     fixed(statistics.geometric_mean(times)), fixed(min(times)), sum(of_layer < 0.9 for of_layer in times) or ""])
+    return table(["<network", "batch", "<kind", "layers", "all of them, ms", "PyTorch's, ms", "times as fast, mean", "least", "slower by over a tenth"],
+                 rows) + origin_words(BENCH / "layers/times.csv")
+
+
+def slow_layers():
+    rows = [[row["network"], row["batch"], row["maps"].replace("+", " + "), f"`{row['section']}`", figures(1e3 * float(row["forward_s"])),
+             figures(1e3 * float(row["torch_forward_s"])), figures(1e3 * float(row["backward_s"])), figures(1e3 * float(row["torch_backward_s"])),
+             fixed(float(row["times"]))] for row in layers_of() if float(row["times"]) < 0.9]
+    return table(["<network", "batch", "<maps", "<layer", "forward, ms", "PyTorch's", "backward, ms", "PyTorch's", "times as fast"], rows)
+
+
 def kernel_errors():
     path = BENCH / "kernels/errors.csv"
     return table(["layer", "<convolution", "<pass", "direct", "winograd2", "winograd4"], [row.values() for row in rows_of(path)]) + origin_words(path)
@@ -682,6 +722,8 @@ TABLES = {
     "peers-models": lambda: peers("models.csv", True),
     "kernels": kernels,
     "kernel-errors": kernel_errors,
+    "layers": layers,
+    "layers-slower": slow_layers,
     "speed": lambda: speed("speed.csv"),
     "speed-losses": lambda: losses("speed.csv"),
     "speed-fewer-devices": lambda: speed("speed_2.csv", "speed_4.csv", devices=True),

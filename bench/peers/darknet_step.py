@@ -3,7 +3,8 @@
 
     bench/peers/darknet_step.py MODEL.cfg --size 416x416 --batch 1 --steps 1 [--json]
 
-Needs Debian's darknet package. A network that ends in neither [softmax] nor [cost] is given a [cost], half the squared error against zeros.
+Needs Debian's darknet package. A network that ends in no [softmax], [cost] or head is given a [cost], half the squared error against zeros;
+heads are given one box in each picture.
 The package is built without OpenMP and for any x86-64, so it runs on one thread with narrow vectors. Darknet takes sections and
 activations that it does not know for others: models with those are refused.
 """
@@ -23,7 +24,10 @@ import time
 
 LIBRARY = "/usr/lib/darknet/libdarknet.so"
 SECTIONS = {"net", "convolutional", "maxpool", "avgpool", "connected", "dropout", "softmax", "cost", "shortcut", "route",
-            "upsample", "reorg", "crop"}
+            "upsample", "reorg", "crop", "yolo", "region"}
+# Numbers that a head takes for each image: boxes of x, y, width, height and class, of which an x of 0 ends the list.
+HEADS = {"yolo": 90 * 5, "region": 30 * 5}
+BOX = (0.5, 0.5, 0.25, 0.375, 0)
 ACTIVATIONS = {"linear", "relu", "leaky", "elu", "logistic", "tanh", "ramp"}
 
 
@@ -40,7 +44,7 @@ class Data(ctypes.Structure):
 
 @contextlib.contextmanager
 def quiet():
-    """Darknet prints its layers to both standard streams."""
+    """Darknet prints its layers, and what heads find, to both standard streams."""
     kept = {stream: os.dup(stream) for stream in (1, 2)}
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in kept:
@@ -48,6 +52,7 @@ def quiet():
     try:
         yield
     finally:
+        ctypes.CDLL(None).fflush(None)
         for stream, copy in kept.items():
             os.dup2(copy, stream)
             os.close(copy)
@@ -71,9 +76,9 @@ def model_text(path, size, batch):
         text, count = re.subn(rf"^\s*{key}\s*=.*$", f"{key}={value}", text, count=1, flags=re.MULTILINE)
         if count == 0:
             text = text.replace("[net]", f"[net]\n{key}={value}", 1)
-    if kinds[-1] not in ("softmax", "cost"):
+    if kinds[-1] not in ("softmax", "cost", *HEADS):
         text += "\n[cost]\ntype=sse\n"
-    return text
+    return text, kinds[-1]
 
 
 def load_library():
@@ -104,20 +109,24 @@ def main():
     arguments = parser.parse_args()
     library = load_library()
     with tempfile.NamedTemporaryFile("w", suffix=".cfg") as file:
-        file.write(model_text(arguments.model, arguments.size, arguments.batch))
+        text, last = model_text(arguments.model, arguments.size, arguments.batch)
+        file.write(text)
         file.flush()
         with quiet():
             network = library.parse_network_cfg(file.name.encode())
     random.seed(1)
     pictures, pictures_kept = matrix(arguments.batch, library.network_inputs(network), lambda _: random.random())
-    classes = library.network_outputs(network)
-    truths, truths_kept = matrix(arguments.batch, classes, lambda column: float(column == 0))
+    if last in HEADS:
+        truths, truths_kept = matrix(arguments.batch, HEADS[last], lambda column: float(BOX[column] if column < len(BOX) else 0))
+    else:
+        truths, truths_kept = matrix(arguments.batch, library.network_outputs(network), lambda column: float(column == 0))
     step_data = Data(X=pictures, y=truths)
     seconds = []
-    for _ in range(arguments.steps):
-        start = time.perf_counter()
-        library.train_network(network, step_data)
-        seconds.append(time.perf_counter() - start)
+    with quiet():
+        for _ in range(arguments.steps):
+            start = time.perf_counter()
+            library.train_network(network, step_data)
+            seconds.append(time.perf_counter() - start)
     del pictures_kept, truths_kept
     result = {
         "step_s": {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds)},

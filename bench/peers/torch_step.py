@@ -4,8 +4,8 @@
     bench/peers/torch_step.py MODEL.cfg --size 416x416 --batch 1 --threads 2 --steps 5 [--channels-last] [--json]
 
 Needs Debian's python3-torch, and libopenblas0: some convolutions go to the machine's BLAS, and the one that Debian installs by
-default is many times slower. The loss is the sum of the output times a constant, or cross-entropy where the network ends
-with [softmax]. bench/peers/run.sh starts it with glibc's allocator as it is and tuned.
+default is many times slower. The loss is the sum of the output, or of all inputs of [yolo], times a constant, or
+cross-entropy where the network ends with [softmax]. bench/peers/run.sh starts it with glibc's allocator as it is and tuned.
 """
 
 import argparse
@@ -122,11 +122,11 @@ class Network(nn.Module):
             source = source_of(index, options["from"])
             return Shortcut(shape, shapes[source]), shape
         if kind == "route":
-            if whole("groups", 1) > 1:
-                raise SystemExit("[route] with groups is not supported here")
             sources = [source_of(index, i) for i in options["layers"].split(",")]
-            return nn.Identity(), (sum(shapes[i][0] for i in sources), *shapes[sources[0]][1:])
-        if kind in ("softmax", "cost", "crop"):
+            return nn.Identity(), (sum(shapes[i][0] for i in sources) // whole("groups", 1), *shapes[sources[0]][1:])
+        if kind == "upsample":
+            return nn.Upsample(scale_factor=whole("stride", 2)), (channels, height * whole("stride", 2), width * whole("stride", 2))
+        if kind in ("softmax", "cost", "crop", "yolo"):
             return nn.Identity(), shape
         raise SystemExit(f"[{kind}] is not supported here")
 
@@ -139,13 +139,16 @@ class Network(nn.Module):
                 x = module(x, outputs[source_of(index, options["from"])])
             elif kind == "route":
                 chosen = [outputs[source_of(index, i)] for i in options["layers"].split(",")]
+                groups, group = int(options.get("groups", 1)), int(options.get("group_id", 0))
+                chosen = [part.chunk(groups, 1)[group] for part in chosen]
                 x = torch.cat(chosen, 1) if len(chosen) > 1 else chosen[0]
             else:
                 x = module(x)
             default = {"convolutional": "logistic", "connected": "logistic"}.get(kind, "linear")
             x = ACTIVATIONS[options.get("activation", default)](x)
             outputs.append(x)
-        return x
+        heads = [output.flatten(1) for output, (kind, _) in zip(outputs, self.layers) if kind == "yolo"]
+        return torch.cat(heads, 1) if heads else x
 
 
 def blas():

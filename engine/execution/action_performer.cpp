@@ -84,7 +84,7 @@ LayerViews<T> ActionPerformer<T>::make_views(int layer, Stage stage) {
   LayerViews<T> views = memory_->views(layer, stage);
   views.parameters = parameters_->views(layer);
   views.workspace = workspace_.data();
-  views.first_gradients = at(layer).assigns_input_gradients() && memory_->begins_gradient(layer);
+  views.first_gradients = memory_->begun_gradients(layer);
   views.norm = norms_[static_cast<std::size_t>(layer)].get();
   return views;
 }

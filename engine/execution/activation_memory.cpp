@@ -168,11 +168,14 @@ LayerViews<T> ActivationMemory<T>::views(int layer, Stage stage) {
 }
 
 template <class T>
-bool ActivationMemory<T>::begins_gradient(int layer) const {
-  const BufferIndex buffer =
-      plan_->read_from[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(layer)][0];
-  return buffer != kNoBuffer &&
-         arena_.gradients[buffer].from == gradient_time(*network_, layer) + 1;
+std::vector<bool> ActivationMemory<T>::begun_gradients(int layer) const {
+  std::vector<bool> begun;
+  for (const BufferIndex buffer :
+       plan_->read_from[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(layer)]) {
+    begun.push_back(buffer != kNoBuffer &&
+                    arena_.gradients[buffer].from == gradient_time(*network_, layer) + 1);
+  }
+  return begun;
 }
 
 template <class T>

@@ -48,8 +48,8 @@ class ActivationMemory {
   // What a layer reads and writes in a stage; parameters, workspace and norm are left out.
   [[nodiscard]] LayerViews<T> views(int layer, Stage stage);
 
-  // Whether nothing is in the gradient of the layer's only input before its backward pass.
-  [[nodiscard]] bool begins_gradient(int layer) const;
+  // By input, whether nothing is in its gradient before the layer's backward pass.
+  [[nodiscard]] std::vector<bool> begun_gradients(int layer) const;
   // The layer's backward pass assigns all gradients that are needed from then on: none is zeroed.
   void leave_gradients_to(int layer);
 

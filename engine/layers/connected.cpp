@@ -46,7 +46,7 @@ class ConnectedLayer : public Layer<T> {
           stage_.pre_activation_gradients(views),
           Filters<T>{views.parameters.weight, site_.tile().computed.channels.begin},
           site_.tile().backward,
-          InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients});
+          InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients[0]});
     }
   }
 

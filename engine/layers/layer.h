@@ -118,9 +118,9 @@ struct LayerViews {
                            // for what prepare() says
   // prepare() has put filters there, and nothing else has used it since.
   bool has_prepared_filters = false;
-  // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it
-  // has to assign these.
-  bool first_gradients = false;
+  // By input, whether nothing is in its gradient yet: a layer that assigns_input_gradients() has to
+  // assign it then.
+  std::vector<bool> first_gradients;
   NormState<T>* norm = nullptr;  // where the layer normalises
   // What ranks contribute to its statistics (activate()) or to their gradients
   // (backward_normalize()), in rank order: none where running statistics are to be used.

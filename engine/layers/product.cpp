@@ -1,5 +1,6 @@
 #include "engine/ops/product/product.h"
 
+#include "engine/layers/first_gradients.h"
 #include "engine/layers/kinds.h"
 #include "engine/ops/activation/activation.h"
 
@@ -13,7 +14,9 @@ template <class T>
 class ProductLayer : public Layer<T> {
  public:
   explicit ProductLayer(const Site& site)
-      : site_(site), activation_(activation_of(site.spec().operation)) {
+      : site_(site),
+        assigns_(inputs_differ(site)),
+        activation_(activation_of(site.spec().operation)) {
     if (const auto* scale = std::get_if<partitioner::ScaleChannels>(&site.spec().operation)) {
       factors_ = scale->by_place ? Factors::ByPlace : Factors::ByChannel;
     }
@@ -32,10 +35,7 @@ class ProductLayer : public Layer<T> {
 
   void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     const Region& region = site_.tile().backward;
-    if (region.empty()) {
-      return;
-    }
-    if (activation_ != partitioner::Activation::Linear) {
+    if (!region.empty() && activation_ != partitioner::Activation::Linear) {
       activate_backward(activation_,
                         View<const T>(views.forward_output()),
                         View<const T>(views.output),
@@ -44,16 +44,27 @@ class ProductLayer : public Layer<T> {
     }
     const View<const T> gradient = views.output_gradient;
     if (views.input_gradients[1].data != nullptr) {
-      multiply_backward_map(factors_, gradient, views.inputs[0], region, views.input_gradients[1]);
+      multiply_backward_map(factors_,
+                            gradient,
+                            views.inputs[0],
+                            region,
+                            views.input_gradients[1],
+                            assigns_ && assigns_gradient(site_, views, 1, region));
     }
     if (views.input_gradients[0].data != nullptr) {
+      if (assigns_) {
+        begin_gradient(site_, views, 0);
+      }
       multiply_backward_factors(
           factors_, gradient, views.inputs[1], region, views.input_gradients[0]);
     }
   }
 
+  [[nodiscard]] bool assigns_input_gradients() const override { return assigns_; }
+
  private:
   Site site_;
+  bool assigns_;
   partitioner::Activation activation_;
   Factors factors_ = Factors::ByValue;
 };

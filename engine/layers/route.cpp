@@ -1,3 +1,4 @@
+#include "engine/layers/first_gradients.h"
 #include "engine/layers/kinds.h"
 #include "engine/ops/rearrange/rearrange.h"
 
@@ -8,7 +9,7 @@ namespace {
 template <class T>
 class RouteLayer : public Layer<T> {
  public:
-  explicit RouteLayer(const Site& site) : site_(site) {
+  explicit RouteLayer(const Site& site) : site_(site), assigns_(inputs_differ(site)) {
     const auto& route = std::get<partitioner::Route>(site.spec().operation);
     Index begin = 0;
     for (std::size_t i = 0; i < site.spec().inputs.size(); ++i) {
@@ -30,15 +31,22 @@ class RouteLayer : public Layer<T> {
   void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       const Region cells = part_of(site_.tile().backward, i);
-      if (!cells.empty() && views.input_gradients[i].data != nullptr) {
-        copy_cells_backward({slices_[i].shift},
+      if (views.input_gradients[i].data != nullptr) {
+        const Index shift = slices_[i].shift;
+        Region sources = cells;
+        sources.channels = {cells.channels.begin + shift, cells.channels.end + shift};
+        const bool assign = assigns_ && assigns_gradient(site_, views, i, sources);
+        copy_cells_backward({shift},
                             T(1),
                             View<const T>(views.output_gradient),
                             cells,
-                            views.input_gradients[i]);
+                            views.input_gradients[i],
+                            assign);
       }
     }
   }
+
+  [[nodiscard]] bool assigns_input_gradients() const override { return assigns_; }
 
  private:
   struct Slice {
@@ -52,6 +60,7 @@ class RouteLayer : public Layer<T> {
   }
 
   Site site_;
+  bool assigns_;
   std::vector<Slice> slices_;
 };
 

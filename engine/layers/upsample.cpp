@@ -1,3 +1,4 @@
+#include "engine/layers/first_gradients.h"
 #include "engine/layers/kinds.h"
 #include "engine/ops/rearrange/rearrange.h"
 
@@ -19,13 +20,22 @@ class UpsampleLayer : public Layer<T> {
 
   void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     if (views.input_gradients[0].data != nullptr) {
+      const Region& region = site_.tile().backward;
+      const auto source = [&](const Range& outs) {
+        return Range{outs.begin / cells_.repeat, (outs.end + cells_.repeat - 1) / cells_.repeat};
+      };
+      const Region sources{
+          region.images, region.channels, source(region.rows), source(region.cols)};
       copy_cells_backward(cells_,
                           factor_,
                           View<const T>(views.output_gradient),
-                          site_.tile().backward,
-                          views.input_gradients[0]);
+                          region,
+                          views.input_gradients[0],
+                          assigns_gradient(site_, views, 0, sources));
     }
   }
+
+  [[nodiscard]] bool assigns_input_gradients() const override { return true; }
 
  private:
   Site site_;

@@ -79,12 +79,13 @@ template <class... T>
   return whole ? block : run.size();
 }
 
-// Calls visit(l) for l in [0, channels); whole blocks in a loop of fixed length, for the compiler's
-// sake.
+// Calls visit(l) for l in [0, channels), none of which looks at what another has written; whole
+// blocks in a loop of fixed length, for the compiler's sake.
 template <class Visit>
 inline void for_each_channel(Index channels, Visit visit) {
   constexpr Index kWhole = 16;
   if (channels == kWhole) {
+#pragma omp simd
     for (Index l = 0; l < kWhole; ++l) {
       visit(l);
     }

@@ -1,6 +1,7 @@
 #include "engine/ops/pool/pool.h"
 
 #include <array>
+#include <vector>
 
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/pool/pool_windows.h"
@@ -26,6 +27,50 @@ void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& o
   });
 }
 
+namespace {
+
+// From so many cells on windows have gradients go to their argmax one by one: to compare it with
+// the number of each cell of a window, even with all channels of a vector at once, takes longer.
+constexpr Index kManyCells = 16;
+
+// The gradients of the windows of a run of channels, in an image.
+template <class T>
+void scatter_gradients(const PoolSite& site,
+                       const View<const T>& out_gradient,
+                       const View<const ArgmaxOffset>& argmax,
+                       const Range& run,
+                       Index n,
+                       const View<T>& in_gradient) {
+  const MaxPool& pool = site.pool;
+  const Region& region = site.region;
+  std::vector<Index> offsets;  // of a window's cells from its first
+  for (Index r = 0; r < pool.size; ++r) {
+    for (Index c = 0; c < pool.size; ++c) {
+      offsets.push_back(r * in_gradient.row_stride() + c * in_gradient.block);
+    }
+  }
+  T* to =
+      line_start(in_gradient, run, n, in_gradient.region.rows.begin, in_gradient.region.cols.begin);
+  for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+    const T* gradients = line_start(out_gradient, run, n, row, region.cols.begin);
+    const ArgmaxOffset* numbers = line_start(argmax, run, n, row, region.cols.begin);
+    // Of the first window's first cell, which may lie outside the map: the argmax does not.
+    Index cells = (window_begin(pool.rows(), row) - in_gradient.region.rows.begin) *
+                      in_gradient.row_stride() +
+                  (window_begin(pool.cols(), region.cols.begin) - in_gradient.region.cols.begin) *
+                      in_gradient.block;
+    for (Index col = 0; col < region.cols.size(); ++col) {
+      for_each_channel(run.size(),
+                       [&](Index l) { to[cells + offsets[numbers[l]] + l] += gradients[l]; });
+      gradients += out_gradient.block;
+      numbers += argmax.block;
+      cells += pool.cols().stride * in_gradient.block;
+    }
+  }
+}
+
+}  // namespace
+
 template <class T>
 void max_pool_backward(const PoolSite& site,
                        View<const T> out_gradient,
@@ -38,6 +83,10 @@ void max_pool_backward(const PoolSite& site,
   // Windows of neighbouring rows may share cells, so a thread takes whole maps.
   parallel_for(region.images, {0, run_count}, [&](Index n, Index i) {
     const Range& run = runs[static_cast<std::size_t>(i)];
+    if (pool.size * pool.size >= kManyCells) {
+      scatter_gradients(site, out_gradient, argmax, run, n, in_gradient);
+      return;
+    }
     const Index channels = channels_of_block(run, argmax, out_gradient, in_gradient);
     for (Index row = region.rows.begin; row < region.rows.end; ++row) {
       const WindowAxis across = pool.cols();
@@ -115,14 +164,14 @@ void average_pool_forward(View<const T> in, const Region& map, const Region& reg
   const double cells = static_cast<double>(map.rows.size() * map.cols.size());
   for_each_line(
       region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
-        std::array<double, static_cast<std::size_t>(kMostChannels)> sums{};
+        alignas(kAlignment) std::array<double, static_cast<std::size_t>(kMostChannels)> sums{};
+        const Index channels = channels_of_block(run, in, out);
         for (Index row = map.rows.begin; row < map.rows.end; ++row) {
-          const T* x = line_start(in, run, n, row, map.cols.begin);
-          for (Index col = 0; col < map.cols.size(); ++col) {
-            for_each_channel(run.size(), [&](Index l) {
-              sums[static_cast<std::size_t>(l)] += static_cast<double>(x[col * in.block + l]);
-            });
-          }
+          row_kernels<T>().add_cells(line_start(in, run, n, row, map.cols.begin),
+                                     in.block,
+                                     map.cols.size(),
+                                     channels,
+                                     sums.data());
         }
         T* mean = line_start(out, run, n, 0, 0);
         for (Index l = 0; l < run.size(); ++l) {

@@ -9,12 +9,11 @@ namespace tessera::engine {
 
 namespace {
 
-// Where the factors of a line of the map lie: from one cell to the next, and from one channel.
+// Where the factors of a line of the map lie, and from one cell to the next.
 template <class Factor>
 struct FactorLine {
   Factor* first = nullptr;
   Index cell_step = 0;
-  Index channel_step = 0;
 };
 
 template <class Factor>
@@ -22,11 +21,11 @@ FactorLine<Factor> factor_line(
     Factors kind, const View<Factor>& factors, const Range& run, Index n, Index row, Index col) {
   switch (kind) {
     case Factors::ByValue:
-      return {line_start(factors, run, n, row, col), factors.block, 1};
+      return {line_start(factors, run, n, row, col), factors.block};
     case Factors::ByChannel:
-      return {line_start(factors, run, n, 0, 0), 0, 1};
+      return {line_start(factors, run, n, 0, 0), 0};
     case Factors::ByPlace:
-      return {factors.cell(n, row, col), factors.block, 0};
+      return {factors.cell(n, row, col), factors.block};
   }
   return {};
 }
@@ -61,9 +60,14 @@ void for_each_value(Factors kind,
         const FactorLine<const T> line = factor_line(kind, factors, run, n, row, first);
         for (Index col = 0; col < region.cols.size(); ++col) {
           const T* factor = line.first + col * line.cell_step;
-          for_each_channel(run.size(), [&](Index l) {
-            visit(y[col * to.block + l], x[col * from.block + l], factor[l * line.channel_step]);
-          });
+          T* y_cell = y + col * to.block;
+          const T* x_cell = x + col * from.block;
+          if (kind == Factors::ByPlace) {
+            const T same = *factor;
+            for_each_channel(run.size(), [&](Index l) { visit(y_cell[l], x_cell[l], same); });
+          } else {
+            for_each_channel(run.size(), [&](Index l) { visit(y_cell[l], x_cell[l], factor[l]); });
+          }
         }
       });
 }
@@ -76,26 +80,26 @@ void add_channel_sums(View<const T> out_gradient,
                       View<T> factor_gradient) {
   Region images = region;
   images.rows = {0, 1};
-  for_each_line(images,
-                channel_runs(region.channels, out_gradient, map, factor_gradient),
-                [&](const Range& run, Index n, Index) {
-                  std::array<double, static_cast<std::size_t>(kMostChannels)> sums{};
-                  for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-                    const T* gradient = line_start(out_gradient, run, n, row, region.cols.begin);
-                    const T* x = line_start(map, run, n, row, region.cols.begin);
-                    for (Index col = 0; col < region.cols.size(); ++col) {
-                      for_each_channel(run.size(), [&](Index l) {
-                        sums[static_cast<std::size_t>(l)] +=
-                            static_cast<double>(gradient[col * out_gradient.block + l]) *
-                            static_cast<double>(x[col * map.block + l]);
-                      });
-                    }
-                  }
-                  T* to = line_start(factor_gradient, run, n, 0, 0);
-                  for (Index l = 0; l < run.size(); ++l) {
-                    to[l] += static_cast<T>(sums[static_cast<std::size_t>(l)]);
-                  }
-                });
+  for_each_line(
+      images,
+      channel_runs(region.channels, out_gradient, map, factor_gradient),
+      [&](const Range& run, Index n, Index) {
+        alignas(kAlignment) std::array<double, static_cast<std::size_t>(kMostChannels)> sums{};
+        const Index channels = channels_of_block(run, out_gradient, map, factor_gradient);
+        for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+          row_kernels<T>().add_products({line_start(out_gradient, run, n, row, region.cols.begin),
+                                         out_gradient.block,
+                                         map.block,
+                                         region.cols.size(),
+                                         channels},
+                                        line_start(map, run, n, row, region.cols.begin),
+                                        sums.data());
+        }
+        T* to = line_start(factor_gradient, run, n, 0, 0);
+        for (Index l = 0; l < run.size(); ++l) {
+          to[l] += static_cast<T>(sums[static_cast<std::size_t>(l)]);
+        }
+      });
 }
 
 // Likewise, over the channels in their order.
@@ -134,7 +138,12 @@ void multiply_backward_map(Factors kind,
                            View<const T> out_gradient,
                            View<const T> factors,
                            const Region& region,
-                           View<T> map_gradient) {
+                           View<T> map_gradient,
+                           bool assign) {
+  if (assign) {
+    multiply_forward<T>(kind, out_gradient, factors, region, map_gradient);
+    return;
+  }
   for_each_value<T>(kind, out_gradient, factors, region, map_gradient, [](T& to, T from, T factor) {
     to += from * factor;
   });
@@ -164,9 +173,9 @@ template void multiply_forward<float>(
 template void multiply_forward<double>(
     Factors, View<const double>, View<const double>, const Region&, View<double>);
 template void multiply_backward_map<float>(
-    Factors, View<const float>, View<const float>, const Region&, View<float>);
+    Factors, View<const float>, View<const float>, const Region&, View<float>, bool);
 template void multiply_backward_map<double>(
-    Factors, View<const double>, View<const double>, const Region&, View<double>);
+    Factors, View<const double>, View<const double>, const Region&, View<double>, bool);
 template void multiply_backward_factors<float>(
     Factors, View<const float>, View<const float>, const Region&, View<float>);
 template void multiply_backward_factors<double>(

@@ -18,13 +18,14 @@ template <class T>
 void multiply_forward(
     Factors kind, View<const T> map, View<const T> factors, const Region& region, View<T> out);
 
-// Adds out_gradient * factors to the gradient of the map.
+// Adds out_gradient * factors to the gradient of the map, or assigns it.
 template <class T>
 void multiply_backward_map(Factors kind,
                            View<const T> out_gradient,
                            View<const T> factors,
                            const Region& region,
-                           View<T> map_gradient);
+                           View<T> map_gradient,
+                           bool assign = false);
 
 // Adds to the gradient of each factor the sum of out_gradient * map over what it multiplies in the
 // region.

@@ -23,13 +23,20 @@ template <class T>
 void copy_cells(
     const CellMap& map, T factor, bool add, View<const T> in, const Region& region, View<T> out);
 
-// in_gradient += factor * out_gradient.
+// out = first + factor * second, each cell from the same place.
+template <class T>
+void add_cells(
+    T factor, View<const T> first, View<const T> second, const Region& region, View<T> out);
+
+// in_gradient += factor * out_gradient; with `assign`, of a map that samples nothing, the cells
+// that the region reads begin with 0.
 template <class T>
 void copy_cells_backward(const CellMap& map,
                          T factor,
                          View<const T> out_gradient,
                          const Region& region,
-                         View<T> in_gradient);
+                         View<T> in_gradient,
+                         bool assign = false);
 
 // Multiplies the cells of the region whose row and column are multiples of `every`.
 template <class T>

@@ -180,6 +180,10 @@ struct RowKernels {
   // mean[lane] and squares[lane]: of the row's cells, and of their deviations from it, in double.
   void (*moments)(
       const T* x, Index step, Index cells, Index channels, double* mean, double* squares);
+  // Adds each cell to sums[lane], in their order.
+  void (*add_cells)(const T* x, Index step, Index cells, Index channels, double* sums);
+  // Likewise x times y.
+  void (*add_products)(const RowPair<T>& rows, const T* y, double* sums);
   // Assigns y = activation(x); both may be the same row.
   void (*activate)(const RowPair<T>& rows, Activation activation, T* y);
   // Assigns y = activation(normalised x).

@@ -43,7 +43,7 @@ template <class T, class V, class Function>
 #include "engine/ops/simd/vector_functions.inl"
 
 // Activations that vectors compute, and all others.
-enum class Kind { Linear, Relu, Leaky, Relu6, Ramp, Logistic, Tanh, Swish, Other };
+enum class Kind { Linear, Relu, Leaky, Relu6, Ramp, HardMish, Logistic, Tanh, Swish, Mish, Other };
 
 // Whether there are vector functions for vectors of T.
 template <class T>
@@ -75,6 +75,28 @@ template <class T, class V>
   });
 }
 
+template <class T, class V>
+[[gnu::always_inline]] inline V mish_row(const V& x) {
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return mish_of(vector);
+  });
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline V mish_slope_row(const V& x) {
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return mish_slope_of(vector);
+  });
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline V hard_mish_slope_row(const V& x) {
+  const V zero{};
+  const V one = zero + T(1);
+  const V below = x <= -2 ? zero : x + one;
+  return x > 0 ? one : below;
+}
+
 template <class T, Kind kKind, class V>
 [[gnu::always_inline]] inline V activated(Activation activation, const V& x) {
   const V zero{};
@@ -90,6 +112,11 @@ template <class T, Kind kKind, class V>
     return x <= 0 ? zero : capped;
   } else if constexpr (kKind == Kind::Ramp) {
     return x > 0 ? T(1.1) * x : T(0.1) * x;
+  } else if constexpr (kKind == Kind::HardMish) {
+    const V below = x <= -2 ? zero : x * x / 2 + x;
+    return x > 0 ? x : below;
+  } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
+    return mish_row<T>(x);
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
     return logistic_row<T>(x);
   } else if constexpr (kKind == Kind::Tanh && kHasFunctions<T>) {
@@ -118,6 +145,10 @@ template <class T, Kind kKind, class V>
     return x > 0 ? below : zero;
   } else if constexpr (kKind == Kind::Ramp) {
     return x > 0 ? T(1.1) * gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::HardMish) {
+    return gradient * hard_mish_slope_row<T>(x);
+  } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
+    return gradient * mish_slope_row<T>(x);
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
     const V y = logistic_row<T>(x);
     return gradient * y * (1 - y);
@@ -277,6 +308,38 @@ void moments_row(
   });
 }
 
+template <class T>
+void add_cells_row(const T* x, Index step, Index cells, Index channels, double* sums) {
+  for_each_vector<T>(channels, step == channels, [&]<class V>(Index lane) {
+    auto sum = load_doubles<T, V>(sums + lane);
+    for (Index cell = 0; cell < cells; ++cell) {
+      const T* from = x + cell * step + lane;
+      prefetch_row(from);
+      const auto value = to_doubles<T>(load_row<V>(from));
+      for_each_double([](auto& total, const auto& of) { total += of; }, sum, value);
+    }
+    store_doubles(sums + lane, sum);
+  });
+}
+
+template <class T>
+void add_products_row(const RowPair<T>& rows, const T* y, double* sums) {
+  const bool side_by_side = rows.x_step == rows.channels && rows.y_step == rows.channels;
+  for_each_vector<T>(rows.channels, side_by_side, [&]<class V>(Index lane) {
+    auto sum = load_doubles<T, V>(sums + lane);
+    for (Index cell = 0; cell < rows.cells; ++cell) {
+      const T* first = rows.x + cell * rows.x_step + lane;
+      const T* second = y + cell * rows.y_step + lane;
+      prefetch_row(first);
+      prefetch_row(second);
+      const auto a = to_doubles<T>(load_row<V>(first));
+      const auto b = to_doubles<T>(load_row<V>(second));
+      for_each_double([](auto& total, const auto& of, const auto& by) { total += of * by; }, sum, a, b);
+    }
+    store_doubles(sums + lane, sum);
+  });
+}
+
 // The norms of some channels.
 template <class T, class V>
 struct VectorNorms {
@@ -397,6 +460,10 @@ template <class T, Kind kKind, class V>
     return y > 0 ? below : zero;
   } else if constexpr (kKind == Kind::Ramp) {
     return y > 0 ? T(1.1) * gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::HardMish) {
+    return gradient * hard_mish_slope_row<T>(load_row<V>(x));
+  } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
+    return gradient * mish_slope_row<T>(load_row<V>(x));
   } else if constexpr (kKind == Kind::Logistic) {
     return gradient * (y * (1 - y));
   } else if constexpr (kKind == Kind::Tanh) {
@@ -789,6 +856,10 @@ template <class Run>
     run.template operator()<Kind::Tanh>();
   } else if (activation == Activation::Swish) {
     run.template operator()<Kind::Swish>();
+  } else if (activation == Activation::Mish) {
+    run.template operator()<Kind::Mish>();
+  } else if (activation == Activation::HardMish) {
+    run.template operator()<Kind::HardMish>();
   } else {
     run.template operator()<Kind::Other>();
   }
@@ -860,6 +931,8 @@ template <class T>
 constexpr RowKernels<T> row_kernels_of_width() {
   RowKernels<T> kernels{};
   kernels.moments = moments_row<T>;
+  kernels.add_cells = add_cells_row<T>;
+  kernels.add_products = add_products_row<T>;
   kernels.activate = activate_any<T>;
   kernels.normalize = normalize_any<T>;
   kernels.gradient_statistics = gradient_statistics_any<T>;

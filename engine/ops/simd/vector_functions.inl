@@ -53,6 +53,34 @@ template <class V>
   return 1.0F / (1.0F + exp_of(V(-x)));
 }
 
+// tanh(log(1 + exp(x))) is n / (n + 2) with n = e * (e + 2), e = exp(x): nothing cancels. From about
+// 20 on it is 1.
+template <class V>
+struct MishParts {
+  V exp;
+  V n;
+
+  [[gnu::always_inline]] explicit MishParts(const V& x) {
+    const V most = V{} + 20.0F;
+    exp = exp_of(V(x > most ? most : x));
+    n = exp * (exp + 2.0F);
+  }
+};
+
+template <class V>
+[[gnu::always_inline]] inline V mish_of(const V& x) {
+  const MishParts<V> parts(x);
+  return x * (parts.n / (parts.n + 2.0F));
+}
+
+// tanh + x * logistic * (1 - tanh^2), whose last factor is 4 (e + 1)^2 / (n + 2)^2.
+template <class V>
+[[gnu::always_inline]] inline V mish_slope_of(const V& x) {
+  const MishParts<V> parts(x);
+  const V share = 1.0F / (parts.n + 2.0F);
+  return parts.n * share + x * (4.0F * parts.exp * (parts.exp + 1.0F)) * share * share;
+}
+
 // t / (t + 2) with t = exp(2 |x|) - 1, and the sign of x.
 template <class V>
 [[gnu::always_inline]] inline V tanh_of(V x) {

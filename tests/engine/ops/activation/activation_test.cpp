@@ -24,6 +24,7 @@ constexpr Activation kActivations[] = {Activation::Linear,
                                        Activation::Tanh,
                                        Activation::Swish,
                                        Activation::Mish,
+                                       Activation::HardMish,
                                        Activation::Ramp};
 
 double value(Activation activation, double x) {
@@ -127,6 +128,39 @@ TEST_CASE("activations on rows are those of single numbers, whatever the channel
           const double found = static_cast<double>(out.view().at(0, c, 0, col));
           // Of the logistic function's smallest values the C library keeps a few more bits.
           CHECK_MESSAGE(std::abs(found - expected) <= 1e-6 * std::abs(expected) + 1e-33, "at ", x);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("slopes on rows are those of single numbers, whatever the channels of a cell") {
+  const std::vector<float> numbers = many_numbers();
+  const auto count = static_cast<Index>(numbers.size());
+  for (const Activation activation : kActivations) {
+    for (const Index channels : {1, 3, 8, 16}) {
+      INFO(activation_name(activation), ", ", channels, " channels");
+      const Region region{{0, 1}, {0, channels}, {0, 1}, {0, count}};
+      Tensor<float> in(region);
+      Tensor<float> out(region);
+      Tensor<float> gradient(region);
+      for (Index col = 0; col < count; ++col) {
+        for (Index c = 0; c < channels; ++c) {
+          in.view().at(0, c, 0, col) = numbers[static_cast<std::size_t>((col + c) % count)];
+          gradient.view().at(0, c, 0, col) = 2;
+        }
+      }
+      engine::activate_forward(activation, View<const float>(in.view()), region, out.view());
+      (void)engine::activate_backward(activation,
+                                      View<const float>(in.view()),
+                                      View<const float>(out.view()),
+                                      region,
+                                      gradient.view());
+      for (Index col = 0; col < count; ++col) {
+        for (Index c = 0; c < channels; ++c) {
+          const double x = static_cast<double>(in.view().at(0, c, 0, col));
+          const double found = static_cast<double>(gradient.view().at(0, c, 0, col));
+          CHECK_MESSAGE(found == doctest::Approx(2 * slope(activation, x)).epsilon(2e-6), "at ", x);
         }
       }
     }

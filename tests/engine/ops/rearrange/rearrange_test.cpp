@@ -127,6 +127,70 @@ TEST_CASE("layers that move cells give gradients back to where the cells came fr
   }
 }
 
+TEST_CASE("a gradient that is assigned is one that is added to zeros, and no other cell changes") {
+  const Region map{{0, 2}, {0, 24}, {0, 6}, {0, 5}};
+  for (const engine::CellMap& cells :
+       {engine::CellMap{}, engine::CellMap{-5}, engine::CellMap{8}, engine::CellMap{0, 1, 2, 1}}) {
+    for (const double factor : {1.0, 0.5}) {
+      Draw draw(11);
+      for (int i = 0; i < 30; ++i) {
+        Region whole = map;
+        whole.channels = {map.channels.begin - cells.channel_shift,
+                          map.channels.end - cells.channel_shift};
+        whole.rows.end *= cells.repeat;
+        whole.cols.end *= cells.repeat;
+        const Region region = i == 0 ? whole : tests::random_part(draw, whole);
+        PlainMap gradient = tests::random_map(region, 12);
+        const Tensor<double> from = tests::tensor_of<double>(gradient, region);
+        Tensor<double> expected(map);
+        engine::copy_cells_backward(cells, factor, from.view(), region, expected.view());
+        Tensor<double> found(map);
+        const auto source = [&](const Range& outs) {
+          return Range{outs.begin / cells.repeat, (outs.end - 1) / cells.repeat + 1};
+        };
+        const Region assigned{region.images,
+                              {region.channels.begin + cells.channel_shift,
+                               region.channels.end + cells.channel_shift},
+                              source(region.rows),
+                              source(region.cols)};
+        tests::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
+          const Region cell{{n, n + 1}, {c, c + 1}, {row, row + 1}, {col, col + 1}};
+          found.view().at(n, c, row, col) = 7;
+          expected.view().at(n, c, row, col) += contains(assigned, cell) ? 0 : 7;
+        });
+        engine::copy_cells_backward(cells, factor, from.view(), region, found.view(), true);
+        Index wrong = 0;
+        tests::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
+          wrong += found.view().at(n, c, row, col) == expected.view().at(n, c, row, col) ? 0 : 1;
+        });
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("the sum of two maps is a copy of one to which the other is added, on any part") {
+  const Region map{{0, 2}, {0, 24}, {0, 6}, {0, 5}};
+  PlainMap numbers = tests::random_map(map, 21);
+  const Tensor<double> first = tests::tensor_of<double>(numbers, map);
+  numbers = tests::random_map(map, 22);
+  const Tensor<double> second = tests::tensor_of<double>(numbers, map);
+  Draw draw(23);
+  for (int i = 0; i < 30; ++i) {
+    const Region region = i == 0 ? map : tests::random_part(draw, map);
+    Tensor<double> expected(map);
+    engine::copy_cells({}, 1.0, false, first.view(), region, expected.view());
+    engine::copy_cells({}, 0.25, true, second.view(), region, expected.view());
+    Tensor<double> found(map);
+    engine::add_cells(0.25, first.view(), second.view(), region, found.view());
+    Index wrong = 0;
+    tests::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
+      wrong += found.view().at(n, c, row, col) == expected.view().at(n, c, row, col) ? 0 : 1;
+    });
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("reorg moves every value to a place of its own") {
   for (const bool reverse : {false, true}) {
     const partitioner::Reorg reorg{2, reverse};
