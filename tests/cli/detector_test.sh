@@ -44,6 +44,11 @@ expect 'each epoch is tested by average precision' grep -qE 'test map50 [0-9.]+ 
 works 1 report run
 expect 'the page has average precision' grep -q 'Mean average precision at an overlap of 0.5' run/report.html
 
+works 1 make-detection-set many --pictures 1200 --size 96x96 --seed 6
+sed 's/=48$/=96/' m.cfg >large.cfg
+works 2 train large.cfg --data many/detection.data --run large --steps 130
+as_planned large
+
 data=(--data set/detection.data --weights run/checkpoint.safetensors)
 works 1 eval m.cfg "${data[@]}" --json
 cp out alone
