@@ -60,15 +60,17 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
     expect_data_fits(needs, command.partition.memory_limit_bytes.value_or(0));
   }
   const Index batch = command.batch > 0 ? command.batch : kEvaluationBatch;
-  const partitioner::Partition partition = agreed_partition(model.network,
-                                                            command.partition,
-                                                            {.model = command.model,
-                                                             .batch = batch,
-                                                             .training = false,
-                                                             .decoding_bytes = needs.decoding_bytes,
-                                                             .data_bytes = needs.data_bytes},
-                                                            communicator,
-                                                            messages);
+  const partitioner::Partition partition = agreed_partition(
+      model.network,
+      command.partition,
+      {.model = command.model,
+       .batch = batch,
+       .training = false,
+       .decoding_bytes = needs.decoding_bytes,
+       .data_bytes = needs.data_bytes,
+       .judging_bytes = judging_bytes(model.network, batch, needs.tested_pictures)},
+      communicator,
+      messages);
   warn_of_idle_ranks(partition, communicator, messages);
   Inference inference(model, command.model, command.weights, partition, batch, communicator);
   if (!pictures) {

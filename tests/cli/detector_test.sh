@@ -65,6 +65,11 @@ expect 'and nothing of the run before' test ! -e hindered/test-pictures.png
 works 4 train m.cfg --data set/detection.data --run unread --grid 2x2 --steps 5 --monitor off --reader 1
 expect 'without pictures rank 0 draws none' test ! -e unread/training-pictures.png
 
+works 1 make-detection-set many --pictures 1200 --size 96x96 --seed 6
+sed 's/=48$/=96/' m.cfg >large.cfg
+works 2 train large.cfg --data many/detection.data --run large --steps 130
+as_planned large
+
 data=(--data set/detection.data --weights run/checkpoint.safetensors)
 works 1 eval m.cfg "${data[@]}" --json
 cp out alone
