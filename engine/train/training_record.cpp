@@ -78,6 +78,9 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
   } catch (const Json::exception&) {
     throw damaged();
   }
+  if (parsed.settings.count("batch_norm_epsilon") > 0) {
+    parsed.settings.try_emplace("batch_norm_rule", "pytorch");  // what old files lack
+  }
   const Index passes = std::max<Index>(parsed.subdivisions, 1);
   if (parsed.images < 1 || parsed.subdivisions < 0 || parsed.images % passes != 0) {
     throw damaged();
