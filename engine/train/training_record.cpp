@@ -89,6 +89,9 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
   }
   const double factor = parsed.multi_scale;
   const bool scales = factor > 1 && factor <= partitioner::kLargestFactor;
+  if (parsed.settings.count("batch_norm_epsilon") > 0) {
+    parsed.settings.try_emplace("batch_norm_rule", "pytorch");  // what old files lack
+  }
   const Index passes = std::max<Index>(parsed.subdivisions, 1);
   if ((factor != 0 && !scales) || parsed.images < 1 || parsed.subdivisions < 0 ||
       parsed.images % passes != 0) {

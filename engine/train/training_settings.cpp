@@ -104,7 +104,7 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   const bool of_darknet = form == partitioner::NormForm::Darknet;
   settings.add("batch_norm_rate", norm_rate);
   settings.add_if(!of_darknet, "batch_norm_epsilon", norm_epsilon);
-  settings.add_if(of_darknet, "batch_norm_rule", "darknet");
+  settings.add("batch_norm_rule", of_darknet ? "darknet" : "pytorch");
 }
 
 // The last of them are of detectors alone.

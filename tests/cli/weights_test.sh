@@ -35,6 +35,19 @@ works 2 convert "$model" --from "$folder/back.safetensors" --to "$folder/again.w
 expect 'and then they are the same bytes' same_bytes "$folder/trained.weights" "$folder/again.weights"
 works 2 train "$model" --data "$data" --run "$folder/on" --batch 20 --steps 2 --weights "$folder/trained.weights"
 
+# By Darknet's own rule of batch normalisation the same weights are the same network, and nothing in them is converted.
+sed 's/^\[net\]$/&\nbatch_norm_rule=darknet/' "$model" >"$folder/darknet.cfg"
+works 3 eval "$folder/darknet.cfg" --data "$data" --weights "$folder/trained.weights" --json --grid 1x3
+expect "Darknet's rule has the same accuracy" grep -qF "\"accuracy\":$last," "$folder/out"
+works 1 convert "$folder/darknet.cfg" --from "$folder/trained.weights" --to "$folder/as-is.safetensors"
+works 1 convert "$folder/darknet.cfg" --from "$folder/as-is.safetensors" --to "$folder/as-is.weights"
+expect 'its files are the same bytes on the way there and back' same_bytes "$folder/trained.weights" "$folder/as-is.weights"
+expect 'other variances than those of the other rule are kept' \
+  test -n "$(perl "$support/compare_tensors.pl" "$folder/as-is.safetensors" "$folder/back.safetensors" 1e-7 'variance$')"
+works 4 train "$folder/darknet.cfg" --data "$data" --run "$folder/darknet" --batch 20 --steps 2 --weights "$folder/trained.weights" --grid 2x2 --no-eval
+works 1 train "$model" --data "$data" --run "$folder/darknet" --steps 3 --no-eval --resume "$folder/darknet/checkpoint.safetensors"
+expect 'going on by another rule is reported' grep -q 'batch_norm_rule' "$folder/err"
+
 # Pictures: the ten best by name, of an IDX file; the same on tiles.
 printf '%s\n' 'T-shirt/top' Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag 'Ankle boot' >"$folder/names.txt"
 predict=(predict "$model" "$data/t10k-images-idx3-ubyte" --weights "$checkpoint" --names "$folder/names.txt" --top 3)

@@ -67,6 +67,12 @@ TEST_CASE("each key of [net] that changes what is learnt changes the settings") 
   }
 }
 
+TEST_CASE(
+    "either rule of batch normalisation is a setting, so that a change from one is reported") {
+  CHECK(settings_of("", "").at("batch_norm_rule") == "pytorch");
+  CHECK(settings_of("batch_norm_rule=darknet\n", "").at("batch_norm_rule") == "darknet");
+}
+
 TEST_CASE("what has no effect beside other keys is no setting") {
   CHECK(settings_of("", "") ==
         settings_of("gamma=0.5\nB1=0.1\nscale=3\nbatch=8\nmax_batches=9\n", ""));
