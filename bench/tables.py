@@ -99,6 +99,21 @@ def kernels():
                  [[name, *(of[name, threads][method] for method in ("direct", "winograd") for threads in "12")] for name in passes]) + origin_words(path)
 
 
+def detectors():
+    path = BENCH / "peers/detectors.csv"
+    rows = []
+    for (model, size, batch, threads), of in by(rows_of(path), lambda row: (row["model"], row["size"], row["batch"], row["threads"])).items():
+        seconds = {peer: [float(row["step_s"]) for row in rounds] for peer, rounds in by(of, lambda row: row["peer"]).items()}
+        fastest = min((peer for peer in seconds if peer.startswith("torch")), key=lambda peer: statistics.median(seconds[peer]))
+        own = statistics.median(seconds["tessera"])
+        words = [with_range(*(1e3 * value for value in (statistics.median(found), min(found), max(found))))
+                 for found in (seconds["tessera"], seconds["tessera-measured"], seconds[fastest], seconds["darknet"])]
+        rows.append([pathlib.Path(model).stem, size, batch, threads, *words, fixed(statistics.median(seconds[fastest]) / own),
+                     fixed(statistics.median(seconds["darknet"]) / own, 1)])
+    return table(["<model", "input", "batch", "threads", "Tessera, ms", "with measured kernels, ms", "PyTorch, ms", "Darknet, ms", "times PyTorch",
+                  "times Darknet"], rows) + origin_words(path)
+
+
 def layer_kind(row):
     """What a layer of bench/layers/ is called in its table."""
     kind, *options = row["section"].split()
@@ -720,6 +735,7 @@ TABLES = {
     "fashion": fashion,
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
+    "peers-detectors": detectors,
     "kernels": kernels,
     "kernel-errors": kernel_errors,
     "layers": layers,
