@@ -563,6 +563,15 @@ def park_synchronisation():
 VARIANT_WORDS = {"full": "all layers, from random weights"}
 
 
+def detection():
+    path = BENCH / "detection/detection.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    return table(["ranks", "steps", "images", "mAP@.5", "mAP@.5:.95", "elapsed, min", "processor time, min"],
+                 [[row["ranks"], row["steps"], int(row["steps"]) * int(row["batch"]), percent(float(row["map50"]), 1), percent(float(row["map"]), 1),
+                   fixed(float(row["elapsed_s"]) / 60, 1), fixed(float(row["processor_s"]) / 60, 1)] for row in rows_of(path)]) + origin_words(path)
+
+
 def fine_tuning():
     """Medians over the seeds, and what "full" of the same seed is to each."""
     path = BENCH / "fine_tuning.csv"
@@ -732,6 +741,7 @@ def results():
 
 TABLES = {
     "results": results,
+    "detection": detection,
     "fashion": fashion,
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
