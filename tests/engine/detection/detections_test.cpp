@@ -8,7 +8,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::boxes_of_head;
 using engine::Detection;
 using engine::detections;
 using engine::HeadSite;
@@ -17,7 +16,9 @@ using engine::HeadSite;
 std::vector<Detection> found_by(const engine::DetectorHead& head,
                                 const std::vector<float>& values) {
   const HeadSite site{head, {static_cast<Index>(values.size()), 1, 1}, {3, 8, 8}};
-  return boxes_of_head(site, values, 0.25);
+  std::vector<Detection> found;
+  add_boxes_of_head(site, values, 0.25, found);
+  return found;
 }
 
 }  // namespace

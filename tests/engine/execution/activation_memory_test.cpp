@@ -73,7 +73,7 @@ TEST_CASE("a gradient starts with 0 unless its layer assigns it") {
   for (const bool assigns : {false, true}) {
     Filled filled(padded());
     const int reader = 1;  // of map 0, whose gradient begins with its backward pass
-    REQUIRE(filled.memory.begins_gradient(reader));
+    REQUIRE(filled.memory.begun_gradients(reader) == std::vector<bool>{true});
     if (assigns) {
       filled.memory.leave_gradients_to(reader);
     }
