@@ -167,21 +167,32 @@ std::vector<std::string> box_class_names(const fs::path& file, const DataFile& v
 
 // The boxes of one picture of a list.
 ReadBoxes read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
-  const fs::path file = label_path(picture_path(listed, item));
+  const fs::path picture = picture_path(listed, item);
+  const fs::path file = label_path(picture);
   std::error_code error;
   if (fs::exists(file, error)) {
     return read_label_text(file, classes);
   }
-  return may_lack ? ReadBoxes()
-                  : ReadBoxes{{},
-                              {unlabelled(listed.list,
-                                          listed.line_numbers[static_cast<std::size_t>(item)],
-                                          listed.paths[item],
-                                          fmt::format("there is no {}, which says what is on this "
-                                                      "picture: add one (an empty file where "
-                                                      "nothing is), or give --allow-unlabelled if "
-                                                      "nothing is on such pictures",
-                                                      printable_start(file.string(), 200)))}};
+  if (may_lack) {
+    return {};
+  }
+  const std::string labels = printable_start(file.string(), 200);
+  const std::string why =
+      fs::exists(picture, error)
+          ? fmt::format(
+                "there is no {}, which says what is on this picture: add one (an empty "
+                "file where nothing is), or give --allow-unlabelled if nothing is on such "
+                "pictures",
+                labels)
+          : fmt::format(
+                "there is no such picture, and no {}: paths of a list are relative to the "
+                "folder of the .data file, or to the current one",
+                labels);
+  return {{},
+          {unlabelled(listed.list,
+                      listed.line_numbers[static_cast<std::size_t>(item)],
+                      listed.paths[item],
+                      why)}};
 }
 
 }  // namespace

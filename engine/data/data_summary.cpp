@@ -90,7 +90,9 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
          fmt::format("there is no {} of {}{} to test with",
                      thing,
                      printable_start(names[static_cast<std::size_t>(untested - tested.begin())]),
-                     more > 0 ? fmt::format(" and of {}", counted(more, "more class")) : "")});
+                     more == 0   ? ""
+                     : more == 1 ? " and of another class"
+                                 : fmt::format(" and of {} other classes", more))});
   }
 }
 
