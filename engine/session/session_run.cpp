@@ -354,10 +354,9 @@ void SessionRun::begin_run_log() {
 
 void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
   const partitioner::Plan& plan = phases_.plan();
-  const std::string json =
-      memory_json(setup_.planned_memory(plan),
-                  {measured, setup_.caching().resident_for_others()},
-                  communicator_);
+  const std::string json = memory_json(setup_.planned_memory(plan),
+                                       {measured, setup_.caching().resident_for_others()},
+                                       communicator_);
   record_.write(run_file::kMemory, json);
   on_root(communicator_, [&] { messages_.say(memory_table(json)); });
 }

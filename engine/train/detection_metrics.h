@@ -1,6 +1,7 @@
 // How well a detector finds the objects on images: the boxes of each are judged beside those that
-// are to be found, and only verdicts are kept, and the boxes of some to be shown. Sizes are in pixels of the network's input. Nothing
-// here talks to other ranks; rank 0 has the gathered outputs.
+// are to be found, and only verdicts are kept, and the boxes of some to be shown. Sizes are in
+// pixels of the network's input. Nothing here talks to other ranks; rank 0 has the gathered
+// outputs.
 
 #pragma once
 

@@ -41,7 +41,8 @@ engine::Outputs outputs_of(const partitioner::Network& network, Index images) {
 engine::Targets targets_of(std::size_t images) {
   engine::Targets targets(images);
   for (auto& each : targets) {
-    each = engine::ImageTargets{.boxes = {{0, 0.5F, 0.5F, 0.2F, 0.3F}, {2, 0.2F, 0.3F, 0.1F, 0.1F}}};
+    each =
+        engine::ImageTargets{.boxes = {{0, 0.5F, 0.5F, 0.2F, 0.3F}, {2, 0.2F, 0.3F, 0.1F, 0.1F}}};
   }
   return targets;
 }
