@@ -90,7 +90,7 @@ train() {
 row() {
   local run=runs/detection/$1-$seed
   printf '%s,%s,%s,%s,%s,%s,%s,%s,%s\n' "$1" "$seed" "$last_step" "$(sed -n 's/^batch *= *//p' "$model")" \
-    "$(value "$run/evaluation.json" AP50)" "$(value "$run/evaluation.json" AP)" "$(value "$run/metrics.jsonl" loss)" \
+    "$(value "$run/evaluation.json" AP50)" "$(value "$run/evaluation.json" AP)" "$(value "$run/metrics.jsonl" test_loss)" \
     "$(cat "$run/elapsed_s")" "$(cat "$run/processor_s")"
 }
 
@@ -109,7 +109,7 @@ for ranks in $ranks_list; do
   fi
 done
 {
-  echo ranks,seed,steps,batch,map50,map,loss,elapsed_s,processor_s
+  echo ranks,seed,steps,batch,map50,map,test_loss,elapsed_s,processor_s
   for ranks in $ranks_list; do
     row "$ranks"
   done
