@@ -165,6 +165,15 @@ void CfgOptions::apply_rules(std::string_view section) {
     if (rule->effect == KeyEffect::None || same_value(entry.value, neutral)) {
       continue;
     }
+    if (rule->effect == KeyEffect::Saved) {
+      saved_.push_back(
+          {entry.key,
+           located(entry.line,
+                   '[' + section_.name + "] " + entry.key + '=' + printable_start(entry.value) +
+                       ": weights are not averaged; the last ones are tested and "
+                       "saved")});
+      continue;
+    }
     const std::string changes =
         rule->effect == KeyEffect::Training ? "training" : "what is computed";
     refuse(rule->key,
@@ -194,7 +203,7 @@ std::string CfgOptions::meant(std::string_view key) const {
 }
 
 std::vector<CfgOptions::Complaint> CfgOptions::complaints() const {
-  std::vector<Complaint> all;
+  std::vector<Complaint> all = saved_;
   const std::set<std::string_view> known(known_.begin(), known_.end());
   std::set<std::string_view> seen;
   for (const CfgEntry& entry : section_.entries) {

@@ -48,7 +48,8 @@ class CfgOptions {
   // Throws InputError at the key's line, or at the section's where it has no such key.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
 
-  // Keys given twice and keys not known, with what may have been meant.
+  // Keys given twice, keys not known, with what may have been meant, and those that would only
+  // change what is saved.
   struct Complaint {
     std::string key;
     std::string message;
@@ -65,6 +66,7 @@ class CfgOptions {
   const std::string& file_;
   std::vector<std::string_view> known_;  // literals of those who asked, and keys of the table
   std::vector<std::string_view> ruled_;  // all keys of the table
+  std::vector<Complaint> saved_;         // about keys that would change what is saved
 };
 
 }  // namespace tessera::partitioner
