@@ -21,14 +21,14 @@ form="^\{\"t_s\":[0-9.]+,\"rank\":[0-9]+,\"host\":\"[^\"]+\",\"step\":[0-9]+,\"c
 form+=",\"rss_bytes\":$n,\"free_bytes\":$n,\"rx_bytes\":$n,\"tx_bytes\":$n,\"temperature_c\":$n,\"clock_hz\":$n,\"throttled\":$n"
 form+=",\"power_w\":$n,\"power_source\":(\"[^\"]+\"|null),\"rx_packets\":$n,\"tx_packets\":$n,\"energy_j\":$n\}\$"
 
-# Every rank has lines, the last one of the last step.
+# Every rank has lines, the last one of the last step. Steps enough for a tick of the clock by which the kernel counts processor time.
 for ranks in 1 3; do
   run=$folder/lines-$ranks
-  works "$ranks" "${training[@]}" --steps 30 --run "$run"
+  works "$ranks" "${training[@]}" --steps 300 --run "$run"
   expect "all lines have all keys in their order, $ranks ranks" test "$(grep -cvE "$form" "$run/devices.jsonl")" -eq 0
   for ((rank = 0; rank < ranks; ++rank)); do
     last=$(last_of "$run" "$rank")
-    expect "rank $rank of $ranks has its last step" test "$(value step "$last")" = 30
+    expect "rank $rank of $ranks has its last step" test "$(value step "$last")" = 300
     expect 'its memory is known' is_true "$(value rss_bytes "$last")" '>' 1000000
     expect 'it has used the processor' is_true "$(value cpu_user_s "$last")" '>' 0
     expect 'it has not waited longer than it was there' is_true "$(value wait_s "$last")" '<=' "$(value t_s "$last") + 0.001"
