@@ -27,6 +27,9 @@ std::vector<double> activate_backward(Activation activation,
                                       View<const T> out,
                                       const Region& region,
                                       View<T> gradient) {
+  if (region.empty()) {
+    return {};
+  }
   const bool needs_input = slope_needs_input(activation);
   const View<const T> source = needs_input ? in : out;
   const auto runs = channel_runs(region.channels, source, out, View<const T>(gradient));

@@ -16,8 +16,8 @@ using partitioner::slope_needs_input;
 template <class T>
 void activate_forward(Activation activation, View<const T> in, const Region& region, View<T> out);
 
-// Multiplies gradient by the slope, on the region, and returns the sum of each channel of it. `in`
-// is looked at only where slope_needs_input.
+// Multiplies gradient by the slope, on the region, and returns the sum of each channel of it, none
+// of an empty region. `in` is looked at only where slope_needs_input.
 template <class T>
 std::vector<double> activate_backward(Activation activation,
                                       View<const T> in,

@@ -269,6 +269,9 @@ void normalize_backward(View<T> in,
                         const Normalization<T>& by,
                         const StatisticsGradient& statistics,
                         const GradientLines<T>& gradient) {
+  if (region.empty()) {
+    return;  // its channels need not be those of the statistics
+  }
   const NormalizedGradient<T> gradients(in, region, by, statistics, gradient);
   for_each_line(region, gradients.runs(), [&](const Range& run, Index n, Index row) {
     gradients.make(run, n, row, region.cols, line_start(in, run, n, row, region.cols.begin));
