@@ -179,4 +179,11 @@ TEST_CASE("NaN stays NaN") {
   }
 }
 
+TEST_CASE("a region without cells has no sums, whatever its channels") {
+  Tensor<double> cells({{0, 1}, {0, 2}, {0, 3}, {0, 3}});
+  const View<const double> values = cells.view();
+  const Region empty{{0, 1}, {0, 40}, {2, 2}, {0, 3}};
+  CHECK(engine::activate_backward(Activation::Leaky, values, values, empty, cells.view()).empty());
+}
+
 }  // namespace
