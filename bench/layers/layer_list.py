@@ -10,25 +10,14 @@ two dense ends of a network, [connected] and [softmax].
 
 import csv
 import pathlib
-import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from cfg_sections import sections  # noqa: E402
 
 # Options that say what a layer computes; those that name other layers are in the maps it reads.
 KEPT = ("batch_normalize", "filters", "size", "stride", "pad", "padding", "groups", "group_id", "dilation", "activation", "scale_wh")
 LEFT_OUT = ("yolo", "region", "detection", "cost", "softmax", "connected", "dropout")
-
-
-def sections(path):
-    """The sections of a model file: (name, {key: value})."""
-    found = []
-    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
-        line = re.sub("[#;].*", "", line).strip()
-        if line.startswith("["):
-            found.append((line.strip("[]"), {}))
-        elif "=" in line:
-            key, value = line.split("=", 1)
-            found[-1][1][key.strip()] = value.strip()
-    return found
 
 
 def out_shape(kind, options, inputs):

@@ -14,10 +14,14 @@ import pathlib
 import re
 import resource
 import statistics
+import sys
 import time
 
 import torch
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from cfg_sections import sections  # noqa: E402
 
 ACTIVATIONS = {
     "linear": lambda x: x,
@@ -30,19 +34,6 @@ ACTIVATIONS = {
     "mish": nn.functional.mish,
     "elu": nn.functional.elu,
 }
-
-
-def sections(path):
-    """The sections of a model file: (name, {key: value})."""
-    found = []
-    for line in open(path, encoding="utf-8"):
-        line = line.split("#")[0].split(";")[0].strip()
-        if line.startswith("["):
-            found.append((line.strip("[]"), {}))
-        elif "=" in line:
-            key, value = line.split("=", 1)
-            found[-1][1][key.strip()] = value.strip()
-    return found
 
 
 def source_of(index, text):
