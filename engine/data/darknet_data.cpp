@@ -146,7 +146,7 @@ DataProblem unlabelled(const fs::path& list,
                 : "this line is not the path of a picture: expected one per line"};
 }
 
-// What is called by its number where there is no file of names.
+// A class is named by its number where there is no file of names.
 std::vector<std::string> box_class_names(const fs::path& file, const DataFile& values) {
   const Index classes = read_class_count(file, values);
   for (const char* key : {"names", "labels"}) {

@@ -22,8 +22,8 @@ namespace tessera::engine {
 // picture cannot be read.
 [[nodiscard]] RgbPicture training_sheet(const BatchSource& training, Index step, Index passes);
 
-// Of the pictures that `metrics` shows, which it has seen as its first images and after
-// `step` steps: objects in dashed frames, in orange ones what was found. Likewise.
+// Some of the pictures that `metrics` has kept of a test after `step` steps, which began with the
+// source's first: objects in dashed frames, what was found in orange ones. Throws likewise.
 [[nodiscard]] RgbPicture test_sheet(const BatchSource& testing,
                                     Index step,
                                     const DetectionMetrics& metrics);

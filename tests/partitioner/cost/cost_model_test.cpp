@@ -279,7 +279,7 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
 }
 
 TEST_CASE("recomputing adds the time of what runs again, and changes nothing else") {
-  int dearer = 0;
+  int slower = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Draw draw(seed);
     const int ranks = static_cast<int>(1 + seed % 5);
@@ -305,9 +305,9 @@ TEST_CASE("recomputing adds the time of what runs again, and changes nothing els
       added_s += 3 * group.recompute_s;
     }
     CHECK(again.total() == doctest::Approx(kept.total() + added_s).epsilon(1e-9));
-    dearer += added_s > 0 ? 1 : 0;
+    slower += added_s > 0 ? 1 : 0;
   }
-  CHECK(dearer > 50);
+  CHECK(slower > 50);
 }
 
 namespace {
