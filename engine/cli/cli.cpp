@@ -18,6 +18,7 @@
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
 #include "engine/cli/process_end.h"
+#include "engine/cli/agent_command.h"
 #include "engine/cli/process_settings.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/version.h"
@@ -231,6 +232,11 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
       run_dry_choose(commands.choose);
     });
   }
+  if (program.got_subcommand("run")) {
+    int exit_code = 0;
+    const int problem = run_alone(start, [&] { exit_code = run_run(commands.run); });
+    return problem != 0 ? problem : exit_code;
+  }
   if (program.got_subcommand("map")) {
     return run_alone(start, [&] { run_map(commands.map); });
   }
@@ -303,6 +309,9 @@ int run_program(int argc, char** argv) {
   fill_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
   std::signal(SIGPIPE, SIG_IGN);  // nor is a reader who has gone away
+  if (is_agent(argc, argv)) {
+    return run_agent_command(argc, argv);
+  }
   CLI::App program(kAbout, "tessera");
   program.require_subcommand(1);
   program.formatter(help_formatter());

@@ -33,6 +33,18 @@ void run_choose(const ChooseCommand& command, const Communicator& communicator);
 // By predictions alone, without other ranks.
 void run_dry_choose(const ChooseCommand& command);
 
+// A training run that goes on by itself.
+struct RunCommand {
+  std::string hostfile;
+  Index ranks = 0;  // on this machine, instead of a host file
+  std::string remote_shell = "ssh";
+  Index silence_s = 0;             // of a device or rank; 0: the usual
+  std::string goes_on;             // folder of a run that an earlier supervisor began
+  std::vector<std::string> words;  // "train" or "choose" and what follows
+};
+// Returns the exit code of the run.
+[[nodiscard]] int run_run(const RunCommand& command);
+
 struct EvalCommand {
   std::string model;
   std::string data;

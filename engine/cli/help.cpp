@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 17> kExamples{
+constexpr std::array<Examples, 18> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -33,6 +33,11 @@ constexpr std::array<Examples, 17> kExamples{
       "    --objective energy --epochs 20 --dry-run\n"
       "  mpiexec.mpich -f hosts -n 4 tessera choose m.cfg --data photos \\\n"
       "    --cluster hosts.cluster.toml --objective edp --epochs 20 --run runs/a\n"},
+     {"run",
+      "  tessera run -n 2 -- train m.cfg --data photos --run runs/a --grid 1x2\n"
+      "  tessera run --hostfile hosts -- train m.cfg --data photos --run runs/a \\\n"
+      "    --partition auto --cluster hosts.cluster.toml\n"
+      "  tessera run --continue runs/a\n"},
      {"eval",
       "  tessera eval m.cfg --data photos --weights runs/a/best.safetensors\n"
       "  mpiexec.mpich -n 4 tessera eval m.cfg --data photos --weights w.safetensors \\\n"

@@ -32,6 +32,37 @@ void add_eval(CLI::App& program, EvalCommand& command) {
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
+void add_run(CLI::App& program, RunCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "run", "train, and go on by itself when devices or ranks vanish and return");
+  auto* hosts = add_text(app,
+                         "--hostfile",
+                         command.hostfile,
+                         "FILE",
+                         "the devices, HOST:RANKS a line; this machine is one of them");
+  auto* ranks = add_count(app, "-n", command.ranks, "ranks on this machine", kMostThreads);
+  hosts->excludes(ranks);
+  add_text(app,
+           "--remote-shell",
+           command.remote_shell,
+           "PROGRAM",
+           "what reaches the other devices, called with a host and a command")
+      ->capture_default_str();
+  constexpr Index kMostSilence = 3600;
+  add_count(app,
+            "--silence",
+            command.silence_s,
+            "seconds after which a device or rank that does not answer is left out (default: 3)",
+            kMostSilence);
+  auto* goes_on = add_text(app,
+                           "--continue",
+                           command.goes_on,
+                           "DIR",
+                           "go on with the run in this folder, on its devices that are there");
+  goes_on->excludes(ranks);
+  app.add_option("COMMAND", command.words, "train or choose, and its options, after --");
+}
+
 void add_check_data(CLI::App& program, CheckDataCommand& command) {
   CLI::App& app = *program.add_subcommand("check-data",
                                           "find all problems of a data set; decodes every picture");
@@ -418,6 +449,7 @@ void add_report(CLI::App& program, ReportCommand& command) {
 void add_commands(CLI::App& program, Commands& commands) {
   add_train(program, commands.train);
   add_choose(program, commands.choose);
+  add_run(program, commands.run);
   add_eval(program, commands.eval);
   add_predict(program, commands.predict);
   add_plan(program, commands.plan);

@@ -11,6 +11,7 @@ namespace tessera::engine {
 struct Commands {
   TrainCommand train;
   ChooseCommand choose;
+  RunCommand run;
   EvalCommand eval;
   CheckDataCommand check_data;
   AnchorsCommand anchors;

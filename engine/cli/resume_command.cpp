@@ -3,48 +3,16 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
 #include <string_view>
 #include <unistd.h>
 
+#include "engine/supervisor/training_words.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
 
 namespace {
-
-// An option is left out together with its value, given as the next word or after "=".
-struct LeftOut {
-  std::set<std::string, std::less<>> with_value;
-  std::set<std::string, std::less<>> flags;
-};
-
-Words without(const Words& words, const LeftOut& left_out) {
-  Words kept;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view name = std::string_view(words[i]).substr(0, words[i].find('='));
-    if (left_out.with_value.count(name) > 0) {
-      i += name.size() == words[i].size() ? 1 : 0;
-    } else if (left_out.flags.count(name) == 0) {
-      kept.push_back(words[i]);
-    }
-  }
-  return kept;
-}
-
-// The value of an option; empty where it is not given.
-std::string value_of(const Words& words, const std::string& name) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == name && i + 1 < words.size()) {
-      return words[i + 1];
-    }
-    if (words[i].rfind(name + "=", 0) == 0) {
-      return words[i].substr(name.size() + 1);
-    }
-  }
-  return "";
-}
 
 std::string command_line_of(const Words& words) {
   Words parts;
@@ -143,44 +111,13 @@ std::string command_to_resume_in(const std::string& run,
   return command_line_of(together(launcher_of(started, ranks), program));
 }
 
-namespace {
-
-// Without the devices that the choice was among, training goes on by a search.
-Words training_of_choice(const Words& program) {
-  LeftOut choice;
-  choice.with_value = {"--objective", "--deadline", "--power-limit"};
-  choice.flags = {"--count-idle", "--try-all"};
-  Words words = without(program, choice);
-  words[1] = "train";
-  words.insert(words.end(), {"--partition", "auto"});
-  return words;
-}
-
-}  // namespace
-
 std::string command_to_resume_on(const Words& hosts,
                                  const CommandWords& started,
                                  const std::string& checkpoint) {
-  LeftOut cut;
-  cut.with_value = {"--grid",
-                    "--groups",
-                    "--recompute",
-                    "--data-parallel-from",
-                    "--filter-parallel-from",
-                    "--replicas",
-                    "--sync",
-                    "--local-after",
-                    "--cluster"};
-  if (value_of(started.program, "--partition") != "auto") {
-    cut.with_value.insert("--partition");
-  }
-  const std::string reader = value_of(started.program, "--reader");
-  if (reader != "0" && reader != "every") {
-    cut.with_value.insert("--reader");
-  }
-  Words program = with_resume(started.program, cut, checkpoint);
+  Words program = with_resume(started.program, cut_for_devices(started.program), checkpoint);
   if (program.size() > 1 && program[1] == "choose") {
     program = training_of_choice(program);
+    program.insert(program.end(), {"--partition", "auto"});
   }
   const bool here = std::all_of(
       hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });

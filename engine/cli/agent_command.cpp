@@ -1,0 +1,37 @@
+#include "engine/cli/agent_command.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <string>
+#include <unistd.h>
+
+#include "engine/cli/version.h"
+#include "engine/supervisor/agent.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+bool is_agent(int argc, char** argv) {
+  return argc > 1 && std::string(argv[1]) == "agent";
+}
+
+int run_agent_command(int argc, char** argv) {
+  constexpr int kWrongInput = 2;
+  AgentOptions options{.version = program_sources(), .output = -1};
+  const bool speaks = ::isatty(STDIN_FILENO) == 0;
+  if (argc == 4 && std::string(argv[2]) == "--output") {
+    options.output = std::atoi(argv[3]);
+  } else if (argc != 2 || !speaks) {
+    fmt::print(stderr, "tessera: an agent is started by `tessera run`: see tessera help run\n");
+    return kWrongInput;
+  }
+  try {
+    return run_agent(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tessera: {}\n", printable(error.what()));
+    return kWrongInput;
+  }
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,332 @@
+#include "engine/supervisor/agent.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "engine/supervisor/child_process.h"
+#include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/state_folder.h"
+#include "engine/supervisor/supervision.h"
+#include "engine/system/clock.h"
+#include "engine/system/host_name.h"
+#include "engine/system/system_memory.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using nlohmann::json;
+
+// A process that has ended, but whose rank is still to be told of.
+struct RankProcess {
+  RankProcess(int number, ChildProcess started, LineStream pmi_end, LineStream status_end)
+      : rank(number),
+        process(std::move(started)),
+        pmi(std::move(pmi_end)),
+        status(std::move(status_end)),
+        heard_s(now_s()) {}
+
+  int rank;
+  ChildProcess process;
+  LineStream pmi;
+  LineStream status;
+  double heard_s;
+  bool speaks = false;  // it has been heard of: before, it may still be starting
+  bool told_late = false;
+};
+
+class Agent {
+ public:
+  explicit Agent(const AgentOptions& options)
+      : options_(options),
+        supervisor_(Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)),
+                    Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3))),
+        heard_s_(now_s()) {}
+
+  int run();
+
+ private:
+  void wait();
+  void take(const json& message);
+  void greet(const json& message);
+  void start(const json& message);
+  void start_rank(const json& message, int rank);
+  void kill_ranks();
+  void look_at_ranks();
+  void look_at_rank(RankProcess& rank);
+  void signal_ranks(int number);
+  void tell_rank(const json& message);
+  [[nodiscard]] bool is_abandoned();
+
+  AgentOptions options_;
+  LineStream supervisor_;
+  double heard_s_;  // when the supervisor was
+  double beat_s_ = 0;
+  double limit_s_ = kUsualSilence_s;
+  std::string run_;
+  std::optional<StateFolder> state_;
+  std::map<std::string, std::string> environment_;
+  std::string folder_;
+  std::list<RankProcess> ranks_;
+  long world_ = 0;
+  std::optional<json> next_world_;  // once the processes of the last one are gone
+  double next_world_s_ = 0;
+  long killed_for_memory_ = 0;
+  bool ends_ = false;
+};
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void note_end(int /*signal*/) {
+  asked_to_end = 1;
+}
+
+int Agent::run() {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    std::signal(number, note_end);
+  }
+  killed_for_memory_ = kills_for_memory();
+  while (!ends_ && asked_to_end == 0 && !is_abandoned()) {
+    wait();
+    for (const std::string& line : supervisor_.receive()) {
+      heard_s_ = now_s();
+      if (const auto message = message_in(line)) {
+        take(*message);
+      }
+    }
+    look_at_ranks();
+    if (next_world_ && (ranks_.empty() || now_s() > next_world_s_ + kLongestKill_s)) {
+      const json message = *std::exchange(next_world_, std::nullopt);
+      start(message);
+    }
+    if (now_s() - beat_s_ >= kBeat_s && !supervisor_.is_over()) {
+      beat_s_ = now_s();
+      supervisor_.send(json{{"is", "beat"}});
+    }
+  }
+  kill_ranks();
+  return 0;
+}
+
+void Agent::wait() {
+  std::vector<pollfd> waits;
+  if (!supervisor_.is_over()) {
+    waits.push_back({supervisor_.in(), POLLIN, 0});
+    if (supervisor_.wants_to_write()) {
+      waits.push_back({supervisor_.out(), POLLOUT, 0});
+    }
+  }
+  for (const RankProcess& rank : ranks_) {
+    waits.push_back({rank.process.descriptor(), POLLIN, 0});
+    for (const LineStream* stream : {&rank.pmi, &rank.status}) {
+      if (!stream->is_over()) {
+        waits.push_back({stream->in(), POLLIN, 0});
+      }
+    }
+  }
+  constexpr int kLongest_ms = 100;
+  ::poll(waits.data(), waits.size(), kLongest_ms);
+  if (supervisor_.wants_to_write()) {
+    supervisor_.flush();
+  }
+}
+
+// Ranks end as soon as the supervisor is away for long: it goes on without this device. What they
+// kept stays until it can hardly come back.
+bool Agent::is_abandoned() {
+  const double silent_s = now_s() - heard_s_;
+  if (supervisor_.is_over() || silent_s > kAgentPatience * limit_s_) {
+    kill_ranks();
+  }
+  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !state_);
+  if (gone && state_) {
+    state_->remove();
+  }
+  return gone;
+}
+
+void Agent::take(const json& message) {
+  const std::string what = text_in(message, "do");
+  try {
+    if (what == "hello") {
+      greet(message);
+    } else if (what == "start") {
+      kill_ranks();
+      next_world_ = message;
+      next_world_s_ = now_s();
+    } else if (what == "kill") {
+      next_world_.reset();
+      kill_ranks();
+    } else if (what == "signal") {
+      signal_ranks(static_cast<int>(number_in(message, "signal", SIGTERM)));
+    } else if (what == "pmi" || what == "tell") {
+      tell_rank(message);
+    } else if (what == "end") {
+      kill_ranks();
+      if (state_ && number_in(message, "remove") != 0) {
+        state_->remove();
+      }
+      ends_ = true;
+    }
+  } catch (const std::exception& error) {
+    supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
+  }
+}
+
+void Agent::greet(const json& message) {
+  run_ = text_in(message, "run");
+  limit_s_ = static_cast<double>(number_in(message, "limit_ms", 3000)) / 1000;
+  folder_ = text_in(message, "folder");
+  const auto variables = message.find("environment");
+  if (variables != message.end() && variables->is_object()) {
+    for (const auto& [name, value] : variables->items()) {
+      if (value.is_string() && travels(name)) {
+        environment_[name] = value.get<std::string>();
+      }
+    }
+  }
+  state_.emplace(run_);
+  supervisor_.send(json{{"is", "hello"},
+                        {"version", options_.version},
+                        {"host", host_name()},
+                        {"folder_there", ::access(folder_.c_str(), X_OK) == 0}});
+}
+
+void Agent::start(const json& message) {
+  world_ = number_in(message, "world");
+  const auto ranks = message.find("ranks");
+  if (!state_ || ranks == message.end() || !ranks->is_array()) {
+    throw InputError("a world was to start before it was told of");
+  }
+  for (const json& rank : *ranks) {
+    start_rank(message, rank.is_number_integer() ? rank.get<int>() : 0);
+  }
+}
+
+void Agent::start_rank(const json& message, int rank) {
+  constexpr int kPmi = 3;
+  constexpr int kStatus = 4;
+  auto [pmi, rank_pmi] = socket_pair();
+  auto [status, rank_status] = socket_pair();
+  const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const int output = options_.output >= 0 ? options_.output : STDERR_FILENO;
+  ProgramToStart program{.words = {},
+                         .environment = environment_,
+                         .folder = folder_,
+                         .descriptors = {{STDIN_FILENO, null.number()},
+                                         {STDOUT_FILENO, output},
+                                         {STDERR_FILENO, STDERR_FILENO},
+                                         {kPmi, rank_pmi.number()},
+                                         {kStatus, rank_status.number()}}};
+  for (const json& word : message.at("words")) {
+    program.words.push_back(word.get<std::string>());
+  }
+  const std::size_t here = message.at("ranks").size();
+  program.environment["PMI_FD"] = fmt::format("{}", kPmi);
+  program.environment["PMI_RANK"] = fmt::format("{}", rank);
+  program.environment["PMI_SIZE"] = fmt::format("{}", number_in(message, "size", 1));
+  program.environment["MPI_LOCALNRANKS"] = fmt::format("{}", here);
+  program.environment["MPI_LOCALRANKID"] =
+      fmt::format("{}", rank - message.at("ranks").front().get<int>());
+  program.environment["TESSERA_AGENT_FD"] = fmt::format("{}", kStatus);
+  program.environment["TESSERA_STATE_DIR"] = state_->path().string();
+  program.environment["TESSERA_FAULTS"] = (state_->path() / kFaultsName).string();
+  ranks_.emplace_back(
+      rank, ChildProcess(program), LineStream(std::move(pmi)), LineStream(std::move(status)));
+}
+
+void Agent::kill_ranks() {
+  for (const RankProcess& rank : ranks_) {
+    rank.process.kill_group();
+  }
+}
+
+void Agent::signal_ranks(int number) {
+  if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGUSR1) {
+    for (const RankProcess& rank : ranks_) {
+      rank.process.signal(number);
+    }
+  }
+}
+
+// Of an older world: those ranks are gone.
+void Agent::tell_rank(const json& message) {
+  if (number_in(message, "world") != world_) {
+    return;
+  }
+  const bool pmi = text_in(message, "do") == "pmi";
+  for (RankProcess& rank : ranks_) {
+    if (!pmi || rank.rank == number_in(message, "rank", -1)) {
+      (pmi ? rank.pmi : rank.status).send(text_in(message, "line"));
+    }
+  }
+}
+
+void Agent::look_at_rank(RankProcess& rank) {
+  for (const std::string& line : rank.pmi.receive()) {
+    supervisor_.send(json{{"is", "pmi"}, {"world", world_}, {"rank", rank.rank}, {"line", line}});
+  }
+  for (const std::string& line : rank.status.receive()) {
+    rank.heard_s = now_s();
+    rank.speaks = true;
+    rank.told_late = false;
+    auto message = message_in(line);
+    if (message && message->find("beat") == message->end()) {
+      supervisor_.send(
+          json{{"is", "status"}, {"world", world_}, {"rank", rank.rank}, {"status", *message}});
+    }
+  }
+  const double silent_s = now_s() - rank.heard_s;
+  if (rank.speaks && !rank.told_late && silent_s > limit_s_ && !rank.process.look()) {
+    rank.told_late = true;
+    supervisor_.send(json{{"is", "late"},
+                          {"world", world_},
+                          {"rank", rank.rank},
+                          {"silent_ms", static_cast<long>(silent_s * 1000)}});
+  }
+}
+
+void Agent::look_at_ranks() {
+  for (RankProcess& rank : ranks_) {
+    look_at_rank(rank);
+  }
+  for (auto rank = ranks_.begin(); rank != ranks_.end();) {
+    const auto& end = rank->process.look();
+    if (!end) {
+      ++rank;
+      continue;
+    }
+    look_at_rank(*rank);  // what it said last
+    const long kills = kills_for_memory();
+    supervisor_.send(json{{"is", "exit"},
+                          {"world", world_},
+                          {"rank", rank->rank},
+                          {"code", end->code},
+                          {"signal", end->signal},
+                          {"memory", kills > killed_for_memory_ ? 1 : 0}});
+    killed_for_memory_ = kills;
+    rank = ranks_.erase(rank);
+  }
+}
+
+}  // namespace
+
+int run_agent(const AgentOptions& options) {
+  Agent agent(options);
+  return agent.run();
+}
+
+}  // namespace tessera::engine

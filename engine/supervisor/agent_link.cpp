@@ -1,0 +1,95 @@
+#include "engine/supervisor/agent_link.h"
+
+#include <unistd.h>
+
+#include "engine/system/clock.h"
+
+namespace tessera::engine {
+
+namespace {
+
+std::string in_quotes(const std::string& word) {
+  std::string text = "'";
+  for (const char letter : word) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
+
+bool is_ssh(const std::string& shell) {
+  return shell.substr(shell.rfind('/') + 1) == "ssh";
+}
+
+}  // namespace
+
+std::vector<std::string> agent_command(const AgentStart& how, const std::string& host) {
+  std::vector<std::string> words{how.remote_shell};
+  if (is_ssh(how.remote_shell)) {
+    // Nobody is there to answer questions, and a device that is off answers nothing.
+    words.insert(words.end(), {"-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
+  }
+  words.insert(words.end(), {host, in_quotes(how.program) + " agent"});
+  return words;
+}
+
+void AgentLink::start(const AgentStart& how, const nlohmann::json& hello) {
+  constexpr int kOutput = 3;
+  drop();
+  auto [mine, theirs] = socket_pair();
+  ProgramToStart program{
+      .words =
+          here_
+              ? std::vector<std::string>{how.program, "agent", "--output", std::to_string(kOutput)}
+              : agent_command(how, host_.name),
+      .environment = {},
+      .folder = "",
+      .descriptors = {{STDIN_FILENO, theirs.number()},
+                      {STDOUT_FILENO, theirs.number()},
+                      {STDERR_FILENO, STDERR_FILENO},
+                      {kOutput, STDOUT_FILENO}}};
+  if (!here_) {
+    program.descriptors.pop_back();
+  }
+  process_.emplace(program);
+  stream_.emplace(std::move(mine));
+  state_ = State::Starting;
+  started_s_ = heard_s_ = now_s();
+  send(hello);
+}
+
+void AgentLink::drop() {
+  stream_.reset();
+  process_.reset();
+  state_ = State::Absent;
+}
+
+void AgentLink::send(const nlohmann::json& message) {
+  if (stream_) {
+    stream_->send(message);
+  }
+}
+
+void AgentLink::flush() {
+  if (stream_ && stream_->wants_to_write()) {
+    stream_->flush();
+  }
+}
+
+std::vector<nlohmann::json> AgentLink::receive() {
+  std::vector<nlohmann::json> messages;
+  if (stream_) {
+    for (const std::string& line : stream_->receive()) {
+      if (auto message = message_in(line)) {
+        heard_s_ = now_s();
+        messages.push_back(std::move(*message));
+      }
+    }
+  }
+  return messages;
+}
+
+bool AgentLink::is_over() {
+  return !stream_ || stream_->is_over();
+}
+
+}  // namespace tessera::engine

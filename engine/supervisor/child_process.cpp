@@ -1,0 +1,154 @@
+#include "engine/supervisor/child_process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "partitioner/base/errors.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
+
+namespace tessera::engine {
+
+namespace {
+
+// What execve() takes, made before fork(): afterwards memory may not be allocated.
+class TextList {
+ public:
+  explicit TextList(std::vector<std::string> texts) : texts_(std::move(texts)) {
+    for (std::string& text : texts_) {
+      pointers_.push_back(text.data());
+    }
+    pointers_.push_back(nullptr);
+  }
+  [[nodiscard]] char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (changes.count(text.substr(0, text.find('='))) == 0) {
+      all.push_back(text);
+    }
+  }
+  for (const auto& [name, value] : changes) {
+    all.push_back(name);
+    all.back() += '=';
+    all.back() += value;
+  }
+  return all;
+}
+
+// In the new process. What is to become a low number may stand where another one has to go, so all
+// go to high numbers first.
+void place_descriptors(const std::vector<std::pair<int, int>>& wanted) {
+  constexpr int kAbove = 200;
+  std::array<int, 16> high{};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    high[i] = ::fcntl(wanted[i].second, F_DUPFD, kAbove);
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ::dup2(high[i], wanted[i].first);
+  }
+  int first_free = STDERR_FILENO + 1;
+  for (const auto& [number, from] : wanted) {
+    first_free = std::max(first_free, number + 1);
+  }
+  ::syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, 0);
+}
+
+[[noreturn]] void become(const ProgramToStart& program,
+                         const TextList& words,
+                         const TextList& environment,
+                         pid_t parent) {
+  constexpr int kNotStarted = 127;
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    std::signal(number, SIG_DFL);
+  }
+  place_descriptors(program.descriptors);
+  if (::getppid() == parent && (program.folder.empty() || ::chdir(program.folder.c_str()) == 0)) {
+    ::execvpe(words.data()[0], words.data(), environment.data());
+  }
+  ::_exit(kNotStarted);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const ProgramToStart& program) {
+  expects(!program.words.empty() && program.descriptors.size() <= 16, "a program can be started");
+  const TextList words(program.words);
+  const TextList environment(environment_with(program.environment));
+  const pid_t parent = ::getpid();
+  id_ = ::fork();
+  if (id_ == 0) {
+    become(program, words, environment, parent);
+  }
+  if (id_ < 0) {
+    throw InputError(fmt::format("{}: cannot be started: {}",
+                                 program.words[0],
+                                 std::strerror(errno)));  // NOLINT(concurrency-mt-unsafe)
+  }
+  ::setpgid(id_, id_);
+  descriptor_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, id_, 0)));
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : id_(std::exchange(other.id_, -1)),
+      descriptor_(std::move(other.descriptor_)),
+      end_(other.end_) {}
+
+ChildProcess::~ChildProcess() {
+  if (id_ > 0 && !end_) {
+    kill_group();
+    ::waitpid(id_, nullptr, 0);
+  }
+}
+
+void ChildProcess::signal(int number) const {
+  if (id_ > 0 && !end_) {
+    ::kill(id_, number);
+  }
+}
+
+void ChildProcess::kill_group() const {
+  if (id_ > 0 && !end_) {
+    ::kill(-id_, SIGKILL);
+    ::kill(id_, SIGKILL);
+  }
+}
+
+const std::optional<ProcessEnd>& ChildProcess::look() {
+  int status = 0;
+  if (!end_ && id_ > 0 && ::waitpid(id_, &status, WNOHANG) == id_) {
+    ::kill(-id_, SIGKILL);  // what it has started itself
+    end_ =
+        WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
+  }
+  return end_;
+}
+
+std::pair<Descriptor, Descriptor> socket_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw InputError("no more sockets can be opened");
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,179 @@
+#include "engine/supervisor/host_list.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <ifaddrs.h>
+#include <memory>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <optional>
+#include <sys/socket.h>
+
+#include "engine/system/host_name.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr int kMostRanksOfHost = 64;
+constexpr std::size_t kMostHosts = 256;
+
+// "fe80::1" has colons of its own: what follows the last one is a number of ranks only where the
+// rest is a name or "[ADDRESS]".
+std::pair<std::string, std::string> name_and_ranks(const std::string& word) {
+  if (word.front() == '[') {
+    const std::size_t end = word.find(']');
+    if (end != std::string::npos) {
+      const std::string rest = word.substr(end + 1);
+      return {word.substr(1, end - 1), rest.empty() ? "1" : rest.substr(rest[0] == ':' ? 1 : 0)};
+    }
+  }
+  const std::size_t colon = word.find(':');
+  if (colon == std::string::npos || word.find(':', colon + 1) != std::string::npos) {
+    return {word, "1"};
+  }
+  return {word.substr(0, colon), word.substr(colon + 1)};
+}
+
+std::optional<int> whole_number_in(const std::string& text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= 1 && value <= kMostRanksOfHost ? std::optional(value) : std::nullopt;
+}
+
+Host host_of_line(const std::string& word, const std::string& where) {
+  const auto [name, ranks] = name_and_ranks(word);
+  if (!is_host_name(name)) {
+    throw InputError(
+        fmt::format("{}: \"{}\" is not a host name or address", where, printable(name)));
+  }
+  const std::optional<int> count = whole_number_in(ranks);
+  if (!count) {
+    throw InputError(fmt::format("{}: expected HOST:RANKS with 1 to {} ranks, found \"{}\"",
+                                 where,
+                                 kMostRanksOfHost,
+                                 printable(word)));
+  }
+  return {name, *count};
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Addresses addresses_of(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0) {
+    found = nullptr;
+  }
+  return {found, ::freeaddrinfo};
+}
+
+bool same_address(const sockaddr* a, const sockaddr* b) {
+  if (a == nullptr || b == nullptr || a->sa_family != b->sa_family) {
+    return false;
+  }
+  if (a->sa_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
+  }
+  return a->sa_family == AF_INET6 &&
+         std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr,
+                     sizeof(in6_addr)) == 0;
+}
+
+bool is_loopback(const sockaddr* address) {
+  constexpr std::uint32_t kFirstByte = 24;
+  constexpr std::uint32_t kLoopback = 127;
+  return address->sa_family == AF_INET &&
+         ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> kFirstByte ==
+             kLoopback;
+}
+
+bool is_own_address(const addrinfo* found) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) {
+    return false;
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> interfaces(first, ::freeifaddrs);
+  for (; found != nullptr; found = found->ai_next) {
+    if (is_loopback(found->ai_addr)) {
+      return true;
+    }
+    for (const ifaddrs* own = first; own != nullptr; own = own->ifa_next) {
+      if (same_address(own->ifa_addr, found->ai_addr)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_host_name(std::string_view name) {
+  constexpr std::size_t kLongest = 253;  // of a name in the DNS
+  return !name.empty() && name.size() <= kLongest && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+           return letter < 128 &&
+                  (std::isalnum(letter) != 0 || std::strchr(".-_:%", letter) != nullptr);
+         });
+}
+
+std::vector<Host> read_host_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) {
+    throw InputError(fmt::format("{}: cannot be read", printable(path.string())));
+  }
+  std::vector<Host> hosts;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    line.resize(std::min(line.find('#'), line.size()));
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos) {
+      continue;
+    }
+    const std::string word = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    const std::string where = fmt::format("{}, line {}", printable(path.string()), number);
+    const Host host = host_of_line(word, where);
+    const auto known = std::find_if(
+        hosts.begin(), hosts.end(), [&](const Host& other) { return other.name == host.name; });
+    if (known != hosts.end()) {
+      known->ranks += host.ranks;
+    } else if (hosts.size() == kMostHosts) {
+      throw InputError(fmt::format("{}: more than {} hosts", where, kMostHosts));
+    } else {
+      hosts.push_back(host);
+    }
+  }
+  if (hosts.empty()) {
+    throw InputError(fmt::format("{}: names no host", printable(path.string())));
+  }
+  return hosts;
+}
+
+int place_of_this_machine(const std::vector<Host>& hosts) {
+  const std::string own = host_name();
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (hosts[i].name == own) {
+      return static_cast<int>(i);
+    }
+  }
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (is_own_address(addresses_of(hosts[i].name).get())) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+}  // namespace tessera::engine

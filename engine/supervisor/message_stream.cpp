@@ -1,0 +1,127 @@
+#include "engine/supervisor/message_stream.h"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+#include "engine/files/json_text.h"
+
+namespace tessera::engine {
+
+namespace {
+
+void make_unblocking(int descriptor) {
+  if (descriptor >= 0) {
+    ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  }
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  close();
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    number_ = std::exchange(other.number_, -1);
+  }
+  return *this;
+}
+
+void Descriptor::close() {
+  if (number_ >= 0) {
+    ::close(std::exchange(number_, -1));
+  }
+}
+
+LineStream::LineStream(Descriptor in, Descriptor out) : in_(std::move(in)), out_(std::move(out)) {
+  make_unblocking(in_.number());
+  make_unblocking(out_.number());
+}
+
+LineStream::LineStream(Descriptor both) : LineStream(std::move(both), Descriptor()) {}
+
+std::vector<std::string> LineStream::receive() {
+  constexpr std::size_t kAtOnce = 65536;
+  constexpr int kMostReads = 64;  // then others have their turn
+  std::array<char, kAtOnce> bytes{};
+  for (int i = 0; i < kMostReads && !over_; ++i) {
+    const ssize_t count = ::read(in_.number(), bytes.data(), bytes.size());
+    if (count > 0) {
+      received_.append(bytes.data(), static_cast<std::size_t>(count));
+    } else if (count < 0 && errno == EINTR) {
+      continue;
+    } else if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      break;
+    } else {
+      over_ = true;
+    }
+  }
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  for (std::size_t end = 0; (end = received_.find('\n', at)) != std::string::npos; at = end + 1) {
+    lines.push_back(received_.substr(at, end - at));
+  }
+  received_.erase(0, at);
+  over_ = over_ || received_.size() > kLongestLine;
+  return lines;
+}
+
+void LineStream::send(const std::string& line) {
+  if (over_) {
+    return;
+  }
+  unsent_ += line;
+  unsent_ += '\n';
+  flush();
+  over_ = over_ || unsent_.size() > kMostUnsent;
+}
+
+void LineStream::flush() {
+  std::size_t sent = 0;
+  while (sent < unsent_.size() && !over_) {
+    const ssize_t count = ::write(out(), unsent_.data() + sent, unsent_.size() - sent);
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      break;
+    } else if (errno != EINTR) {
+      over_ = true;
+    }
+  }
+  unsent_.erase(0, sent);
+}
+
+void LineStream::close() {
+  in_.close();
+  out_.close();
+  unsent_.clear();
+  over_ = true;
+}
+
+std::optional<nlohmann::json> message_in(const std::string& line) {
+  if (!is_shallow_json(line)) {
+    return std::nullopt;
+  }
+  nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
+  return message.is_object() ? std::optional(std::move(message)) : std::nullopt;
+}
+
+std::string text_in(const nlohmann::json& message, const char* name) {
+  const auto found = message.find(name);
+  return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+long number_in(const nlohmann::json& message, const char* name, long otherwise) {
+  const auto found = message.find(name);
+  return found != message.end() && found->is_number_integer() ? found->get<long>() : otherwise;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,43 @@
+// The folder in memory (/dev/shm) in which the ranks of a run on this device keep their state, so
+// that it outlives them. One agent has it at a time; a later one of the same run takes it over.
+
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "engine/supervisor/message_stream.h"
+
+namespace tessera::engine {
+
+// 16 hexadecimal digits, as a run's number is written.
+[[nodiscard]] bool is_run_number(std::string_view text);
+[[nodiscard]] std::string new_run_number();
+
+class StateFolder {
+ public:
+  // Makes the folder or takes it over from an agent that is left, which is ended first. Removes
+  // those of other runs of this user that no agent has and that are older than an hour. Throws
+  // InputError, also where somebody else has made it.
+  explicit StateFolder(const std::string& run, const std::filesystem::path& parent = "/dev/shm");
+  ~StateFolder() = default;
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // With all that is in it.
+  void remove();
+
+  [[nodiscard]] static std::filesystem::path of_run(
+      const std::string& run, const std::filesystem::path& parent = "/dev/shm");
+
+ private:
+  void lock();
+
+  std::filesystem::path path_;
+  Descriptor lock_;
+};
+
+}  // namespace tessera::engine

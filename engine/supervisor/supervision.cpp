@@ -1,0 +1,44 @@
+#include "engine/supervisor/supervision.h"
+
+#include <array>
+#include <fstream>
+#include <string>
+
+namespace tessera::engine {
+
+bool travels(std::string_view variable) {
+  constexpr std::array kFamilies{"OMP_", "GOMP_", "UCX_", "MPICH_", "MPIR_", "TESSERA_"};
+  constexpr std::array kAgents{"TESSERA_STATE_DIR", "TESSERA_AGENT_FD", "TESSERA_FAULTS"};
+  for (const std::string_view own : kAgents) {
+    if (variable == own) {
+      return false;
+    }
+  }
+  for (const std::string_view family : kFamilies) {
+    if (variable.substr(0, family.size()) == family) {
+      return true;
+    }
+  }
+  return variable == "LANG" || variable.substr(0, 3) == "LC_";
+}
+
+namespace {
+
+// The number after a word at the start of a line; 0 where there is none.
+long number_after(const std::string& path, const std::string& word) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(word + ' ', 0) == 0) {
+      return std::atol(line.c_str() + word.size());
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+long kills_for_memory() {
+  return number_after("/proc/vmstat", "oom_kill");
+}
+
+}  // namespace tessera::engine

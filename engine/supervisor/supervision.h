@@ -1,0 +1,31 @@
+// What supervisor and agents have in common: the times by which they judge each other, and what of
+// the supervisor's environment ranks have on every device.
+
+#pragma once
+
+#include <string_view>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+inline constexpr double kBeat_s = 0.25;          // between signs of life
+inline constexpr double kUsualSilence_s = 3;     // after which a device or rank counts as lost
+inline constexpr double kAgentPatience = 3;      // times that, before an agent ends its ranks
+inline constexpr double kLongestKill_s = 2;      // that processes take to end once killed
+inline constexpr double kStateKept_s = 15 * 60;  // on a device that the supervisor does not reach
+
+inline constexpr const char* kFaultsName = "faults.jsonl";
+
+// A rank that was asked to pause has ended after a whole step, with its state kept.
+inline constexpr int kPaused = 76;
+
+// Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
+// program, but for what agents set themselves.
+[[nodiscard]] bool travels(std::string_view variable);
+
+// Processes that the kernel has killed on this machine, or in this control group, since memory ran
+// out; 0 where it does not say.
+[[nodiscard]] long kills_for_memory();
+
+}  // namespace tessera::engine

@@ -1,0 +1,659 @@
+#include "engine/supervisor/supervisor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <optional>
+#include <poll.h>
+#include <unistd.h>
+
+#include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
+#include "engine/supervisor/roster.h"
+#include "engine/supervisor/state_folder.h"
+#include "engine/supervisor/supervision.h"
+#include "engine/supervisor/training_words.h"
+#include "engine/supervisor/world.h"
+#include "engine/system/clock.h"
+#include "engine/system/stop_request.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/cost/cluster_profile.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
+
+namespace tessera::engine {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kNoGoingOn = 75;
+constexpr const char* kRecordName = "supervisor.json";
+
+// Faults without a finished step between them, before a device that had them is left out, or, where
+// none is left to leave out, the run is given up.
+constexpr int kMostFaultsInARow = 3;
+
+// From a rank's end until all others have ended by themselves.
+constexpr double kLongestEnd_s = 70;
+
+json environment_for_ranks() {
+  json variables = json::object();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    const std::string name = text.substr(0, text.find('='));
+    if (travels(name) && name.size() < text.size()) {
+      variables[name] = text.substr(name.size() + 1);
+    }
+  }
+  return variables;
+}
+
+double unix_s() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+class SupervisedRun {
+ public:
+  explicit SupervisedRun(const SupervisorRequest& request);
+  int run();
+
+ private:
+  void wait_for_agents();
+  void wait();
+  void start_agent(int device);
+  void take_messages();
+  void take(int device, const json& message);
+  void take_hello(int device, const json& message);
+  void take_status(int device, const json& message);
+  void take_exit(const json& message);
+  void look_at_agents();
+  void look_at_world();
+  void look_for_returns();
+  void look_at_signals();
+  void start_world();
+  void end_agents(bool remove);
+  void lose(int device, const std::string& what);
+  void fault(const std::string& what, int device, bool leave_out);
+  void note_fault(const std::string& what, int device) const;
+  void write_record() const;
+  void expect_same_program(int device, const json& message);
+  [[nodiscard]] std::vector<int> devices_of_ranks() const;
+  [[nodiscard]] std::vector<std::string> words_now() const;
+  [[nodiscard]] std::string cluster_now() const;
+  void say(const std::string& text) const { request_.say(printable(text)); }
+  [[nodiscard]] const std::string& name_of(int device) const { return link(device).host().name; }
+  [[nodiscard]] AgentLink& link(int device) { return agents_[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] const AgentLink& link(int device) const {
+    return agents_[static_cast<std::size_t>(device)];
+  }
+
+  const SupervisorRequest& request_;
+  double silence_s_;
+  std::string run_number_;
+  std::string folder_ = std::filesystem::current_path().string();
+  std::deque<AgentLink> agents_;  // this machine's first
+  std::vector<int> file_order_;   // place in the host file of each
+  Roster roster_;
+  std::optional<World> world_;
+  long worlds_ = 0;
+  double beat_s_ = 0;
+  int signal_ = 0;
+  bool pausing_ = false;
+  double pausing_since_s_ = 0;
+  std::optional<double> fault_s_;  // the first since a step was finished
+  int faults_in_a_row_ = 0;
+  double change_s_ = 5;  // what the last change of devices took
+  bool recorded_ = false;
+  std::optional<int> exit_code_;
+};
+
+SupervisedRun::SupervisedRun(const SupervisorRequest& request)
+    : request_(request),
+      silence_s_(request.silence_s > 0 ? request.silence_s : kUsualSilence_s),
+      run_number_(request.run_number.empty() ? new_run_number() : request.run_number),
+      roster_(static_cast<int>(request.hosts.size())) {
+  const int here = place_of_this_machine(request.hosts);
+  if (here < 0) {
+    throw InputError(
+        "this machine is not in the host file: start the run on one of its devices, or add it");
+  }
+  file_order_.push_back(here);
+  for (int place = 0; place < roster_.size(); ++place) {
+    if (place != here) {
+      file_order_.push_back(place);
+    }
+  }
+  for (const int place : file_order_) {
+    agents_.emplace_back(request.hosts[static_cast<std::size_t>(place)], place == here);
+  }
+}
+
+int SupervisedRun::run() {
+  const OrderlyStop orderly("tessera: stopping after this step; a second signal ends at once\n");
+  wait_for_agents();
+  start_world();
+  while (!exit_code_) {
+    wait();
+    take_messages();
+    look_at_signals();
+    look_at_agents();
+    if (!exit_code_) {
+      look_at_world();
+    }
+    if (!exit_code_) {
+      look_for_returns();
+    }
+  }
+  // What ranks kept is for a run that may go on.
+  end_agents(*exit_code_ == 0);
+  return *exit_code_;
+}
+
+void SupervisedRun::start_agent(int device) {
+  link(device).start(request_.agents,
+                     json{{"do", "hello"},
+                          {"run", run_number_},
+                          {"limit_ms", static_cast<long>(silence_s_ * 1000)},
+                          {"folder", folder_},
+                          {"environment", environment_for_ranks()}});
+}
+
+// At the start a device that is not there is a mistake in the host file, more likely than a fault;
+// a run that goes on leaves it out.
+void SupervisedRun::wait_for_agents() {
+  constexpr double kLongest_s = 30;
+  const double begun_s = now_s();
+  for (int device = 0; device < roster_.size(); ++device) {
+    start_agent(device);
+  }
+  const auto missing = [this] {
+    return std::find_if(
+        agents_.begin(), agents_.end(), [](const AgentLink& agent) { return !agent.is_ready(); });
+  };
+  while (missing() != agents_.end() && now_s() < begun_s + kLongest_s) {
+    wait();
+    take_messages();
+    if (stop_signal() != 0) {
+      throw Stopped(stop_signal());
+    }
+    for (AgentLink& agent : agents_) {
+      if (agent.state() == AgentLink::State::Starting && agent.is_over()) {
+        agent.drop();
+      }
+    }
+    const bool none_starting = std::none_of(agents_.begin(), agents_.end(), [](const auto& agent) {
+      return agent.state() == AgentLink::State::Starting;
+    });
+    if (none_starting) {
+      break;
+    }
+  }
+  for (int device = 0; device < roster_.size(); ++device) {
+    if (link(device).is_ready()) {
+      continue;
+    }
+    if (!request_.goes_on || link(device).is_here()) {
+      throw InputError(
+          fmt::format("{} cannot be reached: does `{} {} true` work without a question, "
+                      "and is {} there?",
+                      name_of(device),
+                      request_.agents.remote_shell,
+                      name_of(device),
+                      request_.agents.program));
+    }
+    link(device).drop();
+    roster_.lose(device, now_s());
+    say(name_of(device) + " cannot be reached and is left out until it can");
+  }
+}
+
+void SupervisedRun::wait() {
+  std::vector<pollfd> waits;
+  for (const AgentLink& agent : agents_) {
+    if (const LineStream* stream = agent.stream(); stream != nullptr && !stream->is_over()) {
+      waits.push_back({stream->in(), POLLIN, 0});
+      if (stream->wants_to_write()) {
+        waits.push_back({stream->out(), POLLOUT, 0});
+      }
+    }
+  }
+  constexpr int kLongest_ms = 50;
+  ::poll(waits.data(), waits.size(), kLongest_ms);
+  for (AgentLink& agent : agents_) {
+    agent.flush();
+  }
+  if (now_s() - beat_s_ >= kBeat_s) {
+    beat_s_ = now_s();
+    for (AgentLink& agent : agents_) {
+      agent.send(json{{"do", "beat"}});
+    }
+  }
+}
+
+void SupervisedRun::take_messages() {
+  for (int device = 0; device < roster_.size(); ++device) {
+    for (const json& message : link(device).receive()) {
+      take(device, message);
+    }
+  }
+}
+
+void SupervisedRun::take(int device, const json& message) {
+  const std::string what = text_in(message, "is");
+  if (what == "hello") {
+    take_hello(device, message);
+    return;
+  }
+  if (what == "problem") {
+    say(name_of(device) + ": " + text_in(message, "text"));
+    return;
+  }
+  const long rank = number_in(message, "rank", -1);
+  if (!world_ || number_in(message, "world") != world_->number() || !world_->has_rank(rank) ||
+      world_->device_of(static_cast<int>(rank)) != device) {
+    return;
+  }
+  if (what == "pmi") {
+    for (const auto& answer :
+         world_->pmi().take(static_cast<int>(rank), text_in(message, "line"))) {
+      link(world_->device_of(answer.rank))
+          .send(json{{"do", "pmi"},
+                     {"world", world_->number()},
+                     {"rank", answer.rank},
+                     {"line", answer.line}});
+    }
+  } else if (what == "status") {
+    take_status(device, message);
+  } else if (what == "exit") {
+    take_exit(message);
+  } else if (what == "late") {
+    fault(fmt::format("rank {} on {} has not answered for {:.1f} s",
+                      rank,
+                      name_of(device),
+                      static_cast<double>(number_in(message, "silent_ms")) / 1000),
+          device,
+          false);
+  }
+}
+
+void SupervisedRun::expect_same_program(int device, const json& message) {
+  if (text_in(message, "version") != request_.version) {
+    throw InputError(fmt::format("{} runs another program ({}) than this machine ({})",
+                                 name_of(device),
+                                 printable(text_in(message, "version")),
+                                 request_.version));
+  }
+  if (number_in(message, "folder_there", 1) == 0 || message.value("folder_there", true) == false) {
+    throw InputError(fmt::format(
+        "{}: there is no folder {}, in which the run was started here", name_of(device), folder_));
+  }
+}
+
+void SupervisedRun::take_hello(int device, const json& message) {
+  try {
+    expect_same_program(device, message);
+  } catch (const InputError& error) {
+    if (!world_) {
+      throw;
+    }
+    say(error.what());
+    link(device).drop();
+    roster_.missed(device, now_s());
+    return;
+  }
+  link(device).ready();
+  roster_.reach(device, now_s());
+}
+
+void SupervisedRun::take_status(int device, const json& message) {
+  const auto found = message.find("status");
+  if (found == message.end() || !found->is_object()) {
+    return;
+  }
+  const json& status = *found;
+  if (number_in(message, "rank") == 0 && status.find("step") != status.end()) {
+    const long step = number_in(status, "step");
+    world_->finish_step(step, number_in(status, "last"), now_s());
+    if (fault_s_) {
+      change_s_ = now_s() - *fault_s_;
+      say(fmt::format("step {} is done, {:.1f} s after that", step, change_s_));
+    }
+    fault_s_.reset();
+    faults_in_a_row_ = 0;
+    if (!recorded_) {
+      write_record();
+      recorded_ = true;
+    }
+  }
+  const auto silent = status.find("silent");
+  if (silent != status.end() && silent->is_array() && !silent->empty()) {
+    const json& first = silent->front();
+    const long rank = first.is_number_integer() ? first.get<long>() : -1;
+    if (world_->has_rank(rank)) {
+      const int other = world_->device_of(static_cast<int>(rank));
+      fault(fmt::format("{} has heard nothing of {}", name_of(device), name_of(other)),
+            other,
+            faults_in_a_row_ > 0 && !link(other).is_here());
+    }
+  }
+}
+
+void SupervisedRun::take_exit(const json& message) {
+  const auto rank = static_cast<int>(number_in(message, "rank"));
+  const ProcessEnd end{static_cast<int>(number_in(message, "code")),
+                       static_cast<int>(number_in(message, "signal"))};
+  world_->finish_rank(rank, end);
+  const int device = world_->device_of(rank);
+  if (pausing_ && end.signal == 0 && (end.code == kPaused || end.code == 0)) {
+    return;
+  }
+  if (end.signal != 0) {
+    const bool memory = number_in(message, "memory") != 0;
+    fault(fmt::format("rank {} on {} {}",
+                      rank,
+                      name_of(device),
+                      memory ? "was killed since memory ran out"
+                             : "was ended by " + signal_name(end.signal)),
+          device,
+          memory && roster_.taking_part().size() > 1 && !link(device).is_here());
+  } else if (!is_deliberate(end)) {
+    fault(fmt::format("rank {} on {} ended with code {}", rank, name_of(device), end.code),
+          device,
+          false);
+  }
+}
+
+void SupervisedRun::look_at_signals() {
+  if (signal_ == 0 && stop_signal() != 0) {
+    signal_ = stop_signal();
+    for (AgentLink& agent : agents_) {
+      agent.send(json{{"do", "signal"}, {"signal", signal_}});
+    }
+  }
+}
+
+void SupervisedRun::look_at_agents() {
+  for (int device = 0; device < roster_.size() && !exit_code_; ++device) {
+    AgentLink& agent = link(device);
+    if (agent.state() == AgentLink::State::Absent) {
+      continue;
+    }
+    constexpr double kLongestStart_s = 10;
+    const double silent_s = now_s() - agent.heard_s();
+    const bool slow_start = agent.state() == AgentLink::State::Starting &&
+                            now_s() - agent.started_s() > kLongestStart_s;
+    if (agent.is_over()) {
+      lose(device, name_of(device) + " has closed the connection");
+    } else if (slow_start || (agent.is_ready() && silent_s > silence_s_)) {
+      lose(device, fmt::format("{} has not answered for {:.1f} s", name_of(device), silent_s));
+    }
+  }
+}
+
+void SupervisedRun::lose(int device, const std::string& what) {
+  link(device).drop();
+  if (roster_.takes_part(device)) {
+    fault(what, device, true);
+  } else {
+    roster_.missed(device, now_s());
+  }
+}
+
+// Ranks of this world are of no use any more: the next one starts at once.
+void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
+  if (exit_code_) {
+    return;
+  }
+  ++faults_in_a_row_;
+  fault_s_ = fault_s_.value_or(now_s());
+  note_fault(what, device);
+  if (signal_ != 0) {
+    exit_code_ = 128 + signal_;
+    return;
+  }
+  if (link(device).is_here() && !link(device).is_ready()) {
+    say(what);
+    start_agent(device);  // somebody has killed it; this machine itself is there
+    world_.reset();
+    return;
+  }
+  const bool several = roster_.taking_part().size() > 1;
+  const bool again = faults_in_a_row_ >= kMostFaultsInARow;
+  if (leave_out || (again && several && !link(device).is_here())) {
+    roster_.lose(device, now_s());
+  } else if (again) {
+    say(fmt::format(
+        "{}; {} times in a row without a finished step: given up", what, faults_in_a_row_));
+    exit_code_ = kNoGoingOn;
+    return;
+  }
+  say(fmt::format(
+      "{}: going on {}",
+      what,
+      roster_.takes_part(device)
+          ? "with the same devices"
+          : fmt::format("with {} of {} devices", roster_.taking_part().size(), roster_.size())));
+  start_world();
+}
+
+void SupervisedRun::note_fault(const std::string& what, int device) const {
+  std::ofstream file(StateFolder::of_run(run_number_) / kFaultsName, std::ios::app);
+  file << json{{"unix_s", unix_s()}, {"text", what}, {"device", name_of(device)}}.dump() << '\n';
+}
+
+void SupervisedRun::look_at_world() {
+  if (!world_) {
+    if (link(0).is_ready()) {
+      start_world();
+    }
+    return;
+  }
+  constexpr double kLeastLate_s = 30;
+  constexpr double kLateSteps = 20;
+  if (world_->all_ended()) {
+    const auto& failure = world_->first_failure();
+    if (pausing_ && failure && failure->code == kPaused) {
+      start_world();
+    } else {
+      exit_code_ = failure ? failure->code : 0;
+    }
+    return;
+  }
+  if (world_->ended() > 0) {
+    if (now_s() - world_->moved_s() > kLongestEnd_s && world_->first_failure()) {
+      exit_code_ = world_->first_failure()->code;
+    }
+    return;
+  }
+  const double late_s = std::max(kLeastLate_s, kLateSteps * world_->step_s());
+  if (pausing_ && now_s() - pausing_since_s_ > late_s) {
+    fault("ranks did not pause", 0, false);
+  }
+}
+
+void SupervisedRun::look_for_returns() {
+  for (int device = 0; device < roster_.size(); ++device) {
+    if (roster_.is_to_be_tried(device, now_s()) &&
+        link(device).state() == AgentLink::State::Absent) {
+      try {
+        start_agent(device);
+      } catch (const InputError&) {
+        roster_.missed(device, now_s());
+      }
+    }
+  }
+  if (!world_ || pausing_ || world_->ended() > 0 || world_->steps_done() < 2 || signal_ != 0) {
+    return;
+  }
+  const std::vector<int> back = roster_.worth_taking_back(
+      {world_->step_s(), world_->last_step() - world_->step(), change_s_}, now_s());
+  if (back.empty()) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const int device : back) {
+    names.push_back(name_of(device));
+    roster_.take_back(device);
+  }
+  const std::string what = fmt::format("{} {} back: taking part again from the next step",
+                                       fmt::join(names, ", "),
+                                       names.size() == 1 ? "is" : "are");
+  say(what);
+  pausing_ = true;
+  pausing_since_s_ = now_s();
+  for (AgentLink& agent : agents_) {
+    agent.send(json{{"do", "tell"}, {"world", world_->number()}, {"line", R"({"pause":1})"}});
+  }
+}
+
+std::vector<int> SupervisedRun::devices_of_ranks() const {
+  std::vector<int> devices;
+  for (const int device : roster_.taking_part()) {
+    devices.insert(devices.end(), static_cast<std::size_t>(link(device).host().ranks), device);
+  }
+  return devices;
+}
+
+// The profile of the devices that take part, in a file; empty where none is known.
+std::string SupervisedRun::cluster_now() const {
+  const std::string given = value_of(request_.words, "--cluster");
+  if (given.empty()) {
+    return "";
+  }
+  const partitioner::ClusterProfile all = partitioner::read_cluster_profile(given);
+  std::vector<int> first_rank(request_.hosts.size());
+  int ranks = 0;
+  for (std::size_t place = 0; place < request_.hosts.size(); ++place) {
+    first_rank[place] = ranks;
+    ranks += request_.hosts[place].ranks;
+  }
+  std::vector<int> rows;
+  for (const int device : roster_.taking_part()) {
+    const auto place = static_cast<std::size_t>(file_order_[static_cast<std::size_t>(device)]);
+    for (int i = 0; i < request_.hosts[place].ranks; ++i) {
+      rows.push_back(first_rank[place] + i);
+    }
+  }
+  if (ranks > all.size()) {
+    return "";
+  }
+  const std::filesystem::path file =
+      StateFolder::of_run(run_number_) / fmt::format("cluster-{}.toml", worlds_);
+  write_atomically(file, to_text(devices_of(all, rows)));
+  return file.string();
+}
+
+std::vector<std::string> SupervisedRun::words_now() const {
+  std::vector<std::string> words = request_.words;
+  if (worlds_ > 1 || request_.goes_on) {
+    words = without(words, {{}, {"--force"}});
+  }
+  if (static_cast<int>(roster_.taking_part().size()) < roster_.size()) {
+    words = words_for_other_devices(words, "", cluster_now());
+  }
+  words.insert(words.begin(), request_.agents.program);
+  return words;
+}
+
+void SupervisedRun::start_world() {
+  pausing_ = false;
+  ++worlds_;
+  world_.emplace(worlds_, devices_of_ranks(), now_s());
+  const std::vector<std::string> words = words_now();
+  for (int device = 0; device < roster_.size(); ++device) {
+    if (!link(device).is_ready()) {
+      continue;
+    }
+    std::vector<int> ranks;
+    for (int rank = 0; rank < world_->size(); ++rank) {
+      if (world_->device_of(rank) == device) {
+        ranks.push_back(rank);
+      }
+    }
+    link(device).send(ranks.empty() ? json{{"do", "kill"}}
+                                    : json{{"do", "start"},
+                                           {"world", worlds_},
+                                           {"ranks", ranks},
+                                           {"size", world_->size()},
+                                           {"words", words}});
+  }
+}
+
+void SupervisedRun::end_agents(bool remove) {
+  constexpr double kLongest_s = 5;
+  for (AgentLink& agent : agents_) {
+    agent.send(json{{"do", "end"}, {"remove", remove ? 1 : 0}});
+  }
+  const double begun_s = now_s();
+  const auto is_left = [](AgentLink& agent) { return !agent.is_over(); };
+  while (now_s() < begun_s + kLongest_s && std::any_of(agents_.begin(), agents_.end(), is_left)) {
+    wait();
+    for (AgentLink& agent : agents_) {
+      (void)agent.receive();
+    }
+  }
+}
+
+void SupervisedRun::write_record() const {
+  std::vector<std::string> hosts;
+  for (const Host& host : request_.hosts) {
+    hosts.push_back(fmt::format("{}:{}", host.name, host.ranks));
+  }
+  const json record{{"run_number", run_number_},
+                    {"words", request_.words},
+                    {"hosts", hosts},
+                    {"folder", folder_},
+                    {"remote_shell", request_.agents.remote_shell}};
+  try {
+    write_atomically(std::filesystem::path(request_.run_folder) / kRecordName,
+                     record.dump(1) + "\n");
+  } catch (const InputError& error) {
+    say(error.what());
+  }
+}
+
+}  // namespace
+
+int run_supervised(const SupervisorRequest& request) {
+  SupervisedRun run(request);
+  return run.run();
+}
+
+SupervisorRecord read_supervisor_record(const std::string& run_folder) {
+  const std::filesystem::path path = std::filesystem::path(run_folder) / kRecordName;
+  const auto text = read_json_text(path);
+  const json record = text ? json::parse(*text, nullptr, false) : json();
+  SupervisorRecord read;
+  try {
+    read.run_number = record.at("run_number").get<std::string>();
+    read.words = record.at("words").get<std::vector<std::string>>();
+    read.folder = record.at("folder").get<std::string>();
+    read.remote_shell = record.at("remote_shell").get<std::string>();
+    for (const json& host : record.at("hosts")) {
+      const std::string word = host.get<std::string>();
+      const std::size_t colon = word.rfind(':');
+      read.hosts.push_back({word.substr(0, colon), std::stoi(word.substr(colon + 1))});
+    }
+  } catch (const std::exception&) {
+    throw InputError(fmt::format("{}: there is no record of a run that `tessera run` has begun",
+                                 printable(path.string())));
+  }
+  const bool sound = is_run_number(read.run_number) && !read.words.empty() && !read.hosts.empty() &&
+                     std::all_of(read.hosts.begin(), read.hosts.end(), [](const Host& host) {
+                       return is_host_name(host.name) && host.ranks >= 1;
+                     });
+  if (!sound) {
+    throw InputError(printable(path.string()) + " is damaged");
+  }
+  return read;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,77 @@
+#include "engine/supervisor/world.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace tessera::engine {
+
+namespace {
+
+std::vector<int> ranks_of_devices(const std::vector<int>& devices) {
+  std::vector<int> counts;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    if (rank == 0 || devices[rank] != devices[rank - 1]) {
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  return counts;
+}
+
+}  // namespace
+
+World::World(long number, std::vector<int> devices, double now_s)
+    : number_(number),
+      devices_(std::move(devices)),
+      pmi_(size(), process_mapping(ranks_of_devices(devices_))),
+      ends_(devices_.size()),
+      started_s_(now_s),
+      moved_s_(now_s) {}
+
+void World::finish_step(long step, long last, double now_s) {
+  constexpr std::size_t kLatest = 15;
+  if (steps_done_ > 0) {
+    latest_s_.push_back(now_s - moved_s_);
+    if (latest_s_.size() > kLatest) {
+      latest_s_.erase(latest_s_.begin());
+    }
+  }
+  step_ = step;
+  last_ = last;
+  ++steps_done_;
+  moved_s_ = now_s;
+}
+
+double World::step_s() const {
+  if (latest_s_.empty()) {
+    return 0;
+  }
+  std::vector<double> sorted = latest_s_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+void World::finish_rank(int rank, const ProcessEnd& end) {
+  ends_[static_cast<std::size_t>(rank)] = end;
+  if (!failure_ && (end.code != 0 || end.signal != 0)) {
+    failure_ = end;
+  }
+}
+
+int World::ended() const {
+  return static_cast<int>(
+      std::count_if(ends_.begin(), ends_.end(), [](const auto& end) { return end.has_value(); }));
+}
+
+bool World::all_ended() const {
+  return ended() == size();
+}
+
+bool is_deliberate(const ProcessEnd& end) {
+  constexpr int kSignalled = 128;
+  constexpr int kWrongInput = 2;
+  return end.signal == 0 && (end.code <= kWrongInput || end.code == kSignalled + SIGHUP ||
+                             end.code == kSignalled + SIGINT || end.code == kSignalled + SIGTERM);
+}
+
+}  // namespace tessera::engine
