@@ -60,6 +60,7 @@ void add_run(CLI::App& program, RunCommand& command) {
                            "DIR",
                            "go on with the run in this folder, on its devices that are there");
   goes_on->excludes(ranks);
+  app.add_option("--take-over", command.take_over)->group("")->excludes(ranks);
   app.add_option("COMMAND", command.words, "train or choose, and its options, after --");
 }
 

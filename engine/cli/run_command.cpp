@@ -60,33 +60,37 @@ std::string checked_run_folder(const std::vector<std::string>& words) {
 
 int run_run(const RunCommand& command) {
   SupervisorRequest request;
-  request.words = command.words;
-  request.agents.remote_shell = command.remote_shell;
-  if (!command.goes_on.empty()) {
+  SupervisorRecord& record = request.record;
+  const bool later = !command.goes_on.empty() || !command.take_over.empty();
+  if (later) {
     if (!command.words.empty()) {
       throw InputError("--continue knows the command of its run: leave out what follows");
     }
-    const SupervisorRecord record = read_supervisor_record(command.goes_on);
+    const std::filesystem::path file = !command.take_over.empty()
+                                           ? std::filesystem::path(command.take_over)
+                                           : std::filesystem::path(command.goes_on) / kRecordName;
+    record = read_supervisor_record(file);
+    request.goes_on = true;
+    request.takes_over = !command.take_over.empty();
     std::error_code error;
     std::filesystem::current_path(record.folder, error);
     if (error) {
       throw InputError(fmt::format("{}: cannot be entered: {}", record.folder, error.message()));
     }
-    request.words = record.words;
-    request.hosts = record.hosts;
-    request.run_number = record.run_number;
-    request.goes_on = true;
-    request.agents.remote_shell = record.remote_shell;
+  } else {
+    record.words = command.words;
+    record.folder = std::filesystem::current_path().string();
+    record.remote_shell = command.remote_shell;
   }
   if (!command.hostfile.empty()) {
-    request.hosts = read_host_file(command.hostfile);
+    record.hosts = read_host_file(command.hostfile);
   } else if (command.ranks > 0) {
-    request.hosts = {{"localhost", static_cast<int>(command.ranks)}};
-  } else if (request.hosts.empty()) {
+    record.hosts = {{"localhost", static_cast<int>(command.ranks)}};
+  } else if (record.hosts.empty()) {
     throw InputError("expected --hostfile FILE, -n N or --continue DIR (see tessera run --help)");
   }
-  request.run_folder = checked_run_folder(request.words);
-  request.agents.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  record.run_folder = std::filesystem::absolute(checked_run_folder(record.words)).string();
+  request.agents = {program_path(), record.remote_shell};
   request.version = program_sources();
   request.silence_s = static_cast<double>(command.silence_s);
   request.say = [](const std::string& line) { fmt::print(stderr, "tessera: {}\n", line); };

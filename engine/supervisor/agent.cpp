@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <list>
 #include <map>
@@ -15,8 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/files/atomic_file.h"
 #include "engine/supervisor/child_process.h"
+#include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/run_record.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
@@ -70,6 +74,8 @@ class Agent {
   void signal_ranks(int number);
   void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
+  void take_over();
+  void look_for(const std::string& token);
 
   AgentOptions options_;
   LineStream supervisor_;
@@ -85,6 +91,10 @@ class Agent {
   std::optional<json> next_world_;  // once the processes of the last one are gone
   double next_world_s_ = 0;
   long killed_for_memory_ = 0;
+  std::optional<MirrorCopy> mirror_;
+  json record_;     // of the run, for a supervisor that takes over
+  long place_ = 0;  // among the devices, the supervisor's own first
+  bool has_taken_over_ = false;
   bool ends_ = false;
 };
 
@@ -144,18 +154,55 @@ void Agent::wait() {
   }
 }
 
-// Ranks end as soon as the supervisor is away for long: it goes on without this device. What they
-// kept stays until it can hardly come back.
+// Ranks end as soon as the supervisor is away for long: it goes on without this device, or is gone
+// itself. What they kept stays until it can hardly come back.
 bool Agent::is_abandoned() {
   const double silent_s = now_s() - heard_s_;
   if (supervisor_.is_over() || silent_s > kAgentPatience * limit_s_) {
+    next_world_.reset();
     kill_ranks();
+    // One device after the other, so that the first that can has the time to reach the others.
+    if (silent_s > kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(place_ - 1)) {
+      take_over();
+    }
   }
   const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !state_);
   if (gone && state_) {
     state_->remove();
   }
   return gone;
+}
+
+// Whether this device sees the supervisor's run folder itself; else it is to have a copy.
+void Agent::look_for(const std::string& token) {
+  const std::filesystem::path run = text_in(record_, "run_folder");
+  std::error_code error;
+  const bool there = is_mirrored_name(token) && std::filesystem::exists(run / token, error);
+  if (!there && run.is_absolute()) {
+    mirror_.emplace(run);
+  }
+  supervisor_.send(json{{"is", "look"}, {"file", token}, {"there", there}});
+}
+
+// In a process of its own that outlives this one: it will start another agent here, which ends
+// this.
+void Agent::take_over() {
+  if (has_taken_over_ || place_ == 0 || !state_ || !record_.is_object()) {
+    return;
+  }
+  has_taken_over_ = true;
+  const std::string run = text_in(record_, "run_folder");
+  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Descriptor log(::open((std::filesystem::path(run) / kTakeOverLog).c_str(),
+                              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                              0644));
+  const int output = log.is_open() ? log.number() : null.number();
+  start_apart(
+      {.words = {program_path(), "run", "--take-over", (state_->path() / kRecordName).string()},
+       .environment = environment_,
+       .folder = folder_,
+       .descriptors = {
+           {STDIN_FILENO, null.number()}, {STDOUT_FILENO, output}, {STDERR_FILENO, output}}});
 }
 
 void Agent::take(const json& message) {
@@ -174,12 +221,21 @@ void Agent::take(const json& message) {
       signal_ranks(static_cast<int>(number_in(message, "signal", SIGTERM)));
     } else if (what == "pmi" || what == "tell") {
       tell_rank(message);
+    } else if (what == "look") {
+      look_for(text_in(message, "file"));
+    } else if (what == "mirror") {
+      if (mirror_) {
+        mirror_->take(message);
+      }
     } else if (what == "end") {
       kill_ranks();
-      if (state_ && number_in(message, "remove") != 0) {
-        state_->remove();
+      place_ = 0;
+      if (number_in(message, "remove") != 0) {
+        ends_ = true;
+        if (state_) {
+          state_->remove();
+        }
       }
-      ends_ = true;
     }
   } catch (const std::exception& error) {
     supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
@@ -198,7 +254,17 @@ void Agent::greet(const json& message) {
       }
     }
   }
+  place_ = number_in(message, "place");
+  const auto record = message.find("record");
+  record_ = record == message.end() ? json() : *record;
+  const long generation = number_in(record_, "generation");
+  const long newest = generation_of(StateFolder::of_run(run_) / kRecordName);
+  if (generation < newest) {
+    supervisor_.send(json{{"is", "superseded"}, {"generation", newest}});
+    return;
+  }
   state_.emplace(run_);
+  write_atomically(state_->path() / kRecordName, record_.dump(1) + "\n");
   supervisor_.send(json{{"is", "hello"},
                         {"version", options_.version},
                         {"host", host_name()},

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -71,18 +72,16 @@ void place_descriptors(const std::vector<std::pair<int, int>>& wanted) {
   ::syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, 0);
 }
 
+constexpr int kNotStarted = 127;
+
 [[noreturn]] void become(const ProgramToStart& program,
                          const TextList& words,
-                         const TextList& environment,
-                         pid_t parent) {
-  constexpr int kNotStarted = 127;
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+                         const TextList& environment) {
   for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
     std::signal(number, SIG_DFL);
   }
   place_descriptors(program.descriptors);
-  if (::getppid() == parent && (program.folder.empty() || ::chdir(program.folder.c_str()) == 0)) {
+  if (program.folder.empty() || ::chdir(program.folder.c_str()) == 0) {
     ::execvpe(words.data()[0], words.data(), environment.data());
   }
   ::_exit(kNotStarted);
@@ -97,7 +96,12 @@ ChildProcess::ChildProcess(const ProgramToStart& program) {
   const pid_t parent = ::getpid();
   id_ = ::fork();
   if (id_ == 0) {
-    become(program, words, environment, parent);
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) {
+      ::_exit(kNotStarted);
+    }
+    become(program, words, environment);
   }
   if (id_ < 0) {
     throw InputError(fmt::format("{}: cannot be started: {}",
@@ -141,6 +145,27 @@ const std::optional<ProcessEnd>& ChildProcess::look() {
         WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
   }
   return end_;
+}
+
+void start_apart(const ProgramToStart& program) {
+  const TextList words(program.words);
+  const TextList environment(environment_with(program.environment));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    if (::fork() == 0) {
+      become(program, words, environment);
+    }
+    ::_exit(0);
+  }
+  if (child > 0) {
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+std::string program_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
 std::pair<Descriptor, Descriptor> socket_pair() {

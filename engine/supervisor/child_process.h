@@ -56,6 +56,12 @@ class ChildProcess {
   std::optional<ProcessEnd> end_;
 };
 
+// Starts a program that outlives this process, in a session of its own.
+void start_apart(const ProgramToStart& program);
+
+// The file that this process runs.
+[[nodiscard]] std::string program_path();
+
 // Two ends of a socket; the second is for a child. Throws InputError.
 [[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
 

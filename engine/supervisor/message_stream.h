@@ -39,6 +39,7 @@ class LineStream {
   [[nodiscard]] int in() const { return in_.number(); }
   [[nodiscard]] int out() const { return out_.is_open() ? out_.number() : in_.number(); }
   [[nodiscard]] bool wants_to_write() const { return !unsent_.empty(); }
+  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_.size(); }
 
   // Lines that have come whole, without their ends. What comes after the end of the other side, or
   // a line of more than kLongestLine bytes, is an end: is_over() then.

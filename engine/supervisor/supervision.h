@@ -15,6 +15,9 @@ inline constexpr double kAgentPatience = 3;      // times that, before an agent 
 inline constexpr double kLongestKill_s = 2;      // that processes take to end once killed
 inline constexpr double kStateKept_s = 15 * 60;  // on a device that the supervisor does not reach
 
+inline constexpr double kBetweenTakers_s = 10;  // from one device's try to take over to the next's
+
+inline constexpr const char* kTakeOverLog = "supervisor.log";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
 // A rank that was asked to pause has ended after a whole step, with its state kept.

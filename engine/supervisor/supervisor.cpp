@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
-#include "engine/files/json_text.h"
+#include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/roster.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
@@ -34,7 +34,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kNoGoingOn = 75;
-constexpr const char* kRecordName = "supervisor.json";
 
 // Faults without a finished step between them, before a device that had them is left out, or, where
 // none is left to leave out, the run is given up.
@@ -84,6 +83,10 @@ class SupervisedRun {
   void fault(const std::string& what, int device, bool leave_out);
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
+  [[nodiscard]] bool may_take_over() const;
+  void keep_copy();
+  void take_look(int device, const json& message);
+  void finish_copy();
   void expect_same_program(int device, const json& message);
   [[nodiscard]] std::vector<int> devices_of_ranks() const;
   [[nodiscard]] std::vector<std::string> words_now() const;
@@ -97,8 +100,7 @@ class SupervisedRun {
 
   const SupervisorRequest& request_;
   double silence_s_;
-  std::string run_number_;
-  std::string folder_ = std::filesystem::current_path().string();
+  SupervisorRecord record_;
   std::deque<AgentLink> agents_;  // this machine's first
   std::vector<int> file_order_;   // place in the host file of each
   Roster roster_;
@@ -112,15 +114,28 @@ class SupervisedRun {
   int faults_in_a_row_ = 0;
   double change_s_ = 5;  // what the last change of devices took
   bool recorded_ = false;
+  MirrorSource copy_;    // of the run folder
+  int copy_on_ = -1;     // that device
+  int asked_ = -1;       // whether it sees the folder itself
+  std::string token_;    // that it is to look for
+  bool shared_ = false;  // it does
+  double next_copy_s_ = 0;
   std::optional<int> exit_code_;
 };
 
 SupervisedRun::SupervisedRun(const SupervisorRequest& request)
     : request_(request),
       silence_s_(request.silence_s > 0 ? request.silence_s : kUsualSilence_s),
-      run_number_(request.run_number.empty() ? new_run_number() : request.run_number),
-      roster_(static_cast<int>(request.hosts.size())) {
-  const int here = place_of_this_machine(request.hosts);
+      record_(request.record),
+      roster_(static_cast<int>(request.record.hosts.size())),
+      copy_(request.record.run_folder) {
+  if (record_.run_number.empty()) {
+    record_.run_number = new_run_number();
+  }
+  // Newer than whatever has been heard of here, so that an older supervisor gives way.
+  const auto known = StateFolder::of_run(record_.run_number) / kRecordName;
+  record_.generation = std::max(record_.generation, generation_of(known)) + 1;
+  const int here = place_of_this_machine(record_.hosts);
   if (here < 0) {
     throw InputError(
         "this machine is not in the host file: start the run on one of its devices, or add it");
@@ -132,14 +147,20 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
     }
   }
   for (const int place : file_order_) {
-    agents_.emplace_back(request.hosts[static_cast<std::size_t>(place)], place == here);
+    agents_.emplace_back(record_.hosts[static_cast<std::size_t>(place)], place == here);
   }
 }
 
 int SupervisedRun::run() {
   const OrderlyStop orderly("tessera: stopping after this step; a second signal ends at once\n");
   wait_for_agents();
-  start_world();
+  if (request_.takes_over && !may_take_over()) {
+    say("too few devices can be reached to take this run over");
+    return kNoGoingOn;
+  }
+  if (!exit_code_) {
+    start_world();
+  }
   while (!exit_code_) {
     wait();
     take_messages();
@@ -150,19 +171,96 @@ int SupervisedRun::run() {
     }
     if (!exit_code_) {
       look_for_returns();
+      keep_copy();
     }
   }
-  // What ranks kept is for a run that may go on.
-  end_agents(*exit_code_ == 0);
+  finish_copy();
+  // What ranks kept is for a run that may go on without a checkpoint.
+  end_agents(*exit_code_ != kNoGoingOn);
   return *exit_code_;
+}
+
+// Where the network has come apart two supervisors could go on otherwise, each with some of the
+// devices. Of two devices one alone is left when the other has gone.
+bool SupervisedRun::may_take_over() const {
+  const auto reached = std::count_if(
+      agents_.begin(), agents_.end(), [](const AgentLink& agent) { return agent.is_ready(); });
+  return roster_.size() == 2 || 2 * static_cast<int>(reached) > roster_.size();
+}
+
+// The run folder is copied to one of the other devices, unless they see the very same one.
+void SupervisedRun::keep_copy() {
+  if (!recorded_ || shared_ || now_s() < next_copy_s_) {
+    return;
+  }
+  constexpr double kBetween_s = 0.5;
+  constexpr std::size_t kMostUnsent = std::size_t{256} << 10U;
+  const auto is_fit = [this](int device) {
+    return device > 0 && link(device).is_ready() && roster_.takes_part(device);
+  };
+  if (copy_on_ >= 0 && !is_fit(copy_on_)) {
+    copy_on_ = -1;
+    asked_ = -1;
+  }
+  if (copy_on_ < 0) {
+    next_copy_s_ = now_s() + kBetween_s;
+    for (int device = 1; device < roster_.size() && (asked_ < 0 || !is_fit(asked_)); ++device) {
+      if (is_fit(device)) {
+        asked_ = device;
+        token_ = "standby-" + new_run_number();
+        std::ofstream(std::filesystem::path(record_.run_folder) / token_) << '\n';
+        link(device).send(json{{"do", "look"}, {"file", token_}});
+      }
+    }
+    return;
+  }
+  while (link(copy_on_).stream() != nullptr &&
+         link(copy_on_).stream()->unsent_bytes() < kMostUnsent) {
+    const auto part = copy_.next();
+    if (!part) {
+      next_copy_s_ = now_s() + kBetween_s;
+      return;
+    }
+    link(copy_on_).send(*part);
+  }
+}
+
+void SupervisedRun::take_look(int device, const json& message) {
+  if (device != asked_ || text_in(message, "file") != token_) {
+    return;
+  }
+  std::error_code error;
+  std::filesystem::remove(std::filesystem::path(record_.run_folder) / token_, error);
+  asked_ = -1;
+  shared_ = message.value("there", false);
+  if (!shared_) {
+    copy_on_ = device;
+    copy_.start_anew();
+  }
+}
+
+void SupervisedRun::finish_copy() {
+  constexpr double kLongest_s = 20;
+  const double end_s = now_s() + kLongest_s;
+  while (copy_on_ >= 0 && !link(copy_on_).is_over() && now_s() < end_s) {
+    next_copy_s_ = 0;
+    keep_copy();
+    wait();
+    (void)link(copy_on_ >= 0 ? copy_on_ : 0).receive();
+    if (next_copy_s_ > 0 && copy_on_ >= 0 && !link(copy_on_).stream()->wants_to_write()) {
+      return;
+    }
+  }
 }
 
 void SupervisedRun::start_agent(int device) {
   link(device).start(request_.agents,
                      json{{"do", "hello"},
-                          {"run", run_number_},
+                          {"run", record_.run_number},
                           {"limit_ms", static_cast<long>(silence_s_ * 1000)},
-                          {"folder", folder_},
+                          {"folder", record_.folder},
+                          {"place", device},
+                          {"record", to_json(record_)},
                           {"environment", environment_for_ranks()}});
 }
 
@@ -178,7 +276,7 @@ void SupervisedRun::wait_for_agents() {
     return std::find_if(
         agents_.begin(), agents_.end(), [](const AgentLink& agent) { return !agent.is_ready(); });
   };
-  while (missing() != agents_.end() && now_s() < begun_s + kLongest_s) {
+  while (missing() != agents_.end() && !exit_code_ && now_s() < begun_s + kLongest_s) {
     wait();
     take_messages();
     if (stop_signal() != 0) {
@@ -199,6 +297,9 @@ void SupervisedRun::wait_for_agents() {
   for (int device = 0; device < roster_.size(); ++device) {
     if (link(device).is_ready()) {
       continue;
+    }
+    if (exit_code_) {
+      return;
     }
     if (!request_.goes_on || link(device).is_here()) {
       throw InputError(
@@ -252,6 +353,15 @@ void SupervisedRun::take(int device, const json& message) {
     take_hello(device, message);
     return;
   }
+  if (what == "look") {
+    take_look(device, message);
+    return;
+  }
+  if (what == "superseded") {
+    say("another device has taken this run over: it ends here");
+    exit_code_ = kNoGoingOn;
+    return;
+  }
   if (what == "problem") {
     say(name_of(device) + ": " + text_in(message, "text"));
     return;
@@ -293,7 +403,7 @@ void SupervisedRun::expect_same_program(int device, const json& message) {
   }
   if (number_in(message, "folder_there", 1) == 0 || message.value("folder_there", true) == false) {
     throw InputError(fmt::format(
-        "{}: there is no folder {}, in which the run was started here", name_of(device), folder_));
+        "{}: there is no folder {}, in which the run was started here", name_of(device), record_.folder));
   }
 }
 
@@ -329,8 +439,8 @@ void SupervisedRun::take_status(int device, const json& message) {
     fault_s_.reset();
     faults_in_a_row_ = 0;
     if (!recorded_) {
-      write_record();
       recorded_ = true;
+      write_record();
     }
   }
   const auto silent = status.find("silent");
@@ -445,7 +555,7 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
 }
 
 void SupervisedRun::note_fault(const std::string& what, int device) const {
-  std::ofstream file(StateFolder::of_run(run_number_) / kFaultsName, std::ios::app);
+  std::ofstream file(StateFolder::of_run(record_.run_number) / kFaultsName, std::ios::app);
   file << json{{"unix_s", unix_s()}, {"text", what}, {"device", name_of(device)}}.dump() << '\n';
 }
 
@@ -524,21 +634,21 @@ std::vector<int> SupervisedRun::devices_of_ranks() const {
 
 // The profile of the devices that take part, in a file; empty where none is known.
 std::string SupervisedRun::cluster_now() const {
-  const std::string given = value_of(request_.words, "--cluster");
+  const std::string given = value_of(record_.words, "--cluster");
   if (given.empty()) {
     return "";
   }
   const partitioner::ClusterProfile all = partitioner::read_cluster_profile(given);
-  std::vector<int> first_rank(request_.hosts.size());
+  std::vector<int> first_rank(record_.hosts.size());
   int ranks = 0;
-  for (std::size_t place = 0; place < request_.hosts.size(); ++place) {
+  for (std::size_t place = 0; place < record_.hosts.size(); ++place) {
     first_rank[place] = ranks;
-    ranks += request_.hosts[place].ranks;
+    ranks += record_.hosts[place].ranks;
   }
   std::vector<int> rows;
   for (const int device : roster_.taking_part()) {
     const auto place = static_cast<std::size_t>(file_order_[static_cast<std::size_t>(device)]);
-    for (int i = 0; i < request_.hosts[place].ranks; ++i) {
+    for (int i = 0; i < record_.hosts[place].ranks; ++i) {
       rows.push_back(first_rank[place] + i);
     }
   }
@@ -546,13 +656,13 @@ std::string SupervisedRun::cluster_now() const {
     return "";
   }
   const std::filesystem::path file =
-      StateFolder::of_run(run_number_) / fmt::format("cluster-{}.toml", worlds_);
+      StateFolder::of_run(record_.run_number) / fmt::format("cluster-{}.toml", worlds_);
   write_atomically(file, to_text(devices_of(all, rows)));
   return file.string();
 }
 
 std::vector<std::string> SupervisedRun::words_now() const {
-  std::vector<std::string> words = request_.words;
+  std::vector<std::string> words = record_.words;
   if (worlds_ > 1 || request_.goes_on) {
     words = without(words, {{}, {"--force"}});
   }
@@ -603,18 +713,9 @@ void SupervisedRun::end_agents(bool remove) {
 }
 
 void SupervisedRun::write_record() const {
-  std::vector<std::string> hosts;
-  for (const Host& host : request_.hosts) {
-    hosts.push_back(fmt::format("{}:{}", host.name, host.ranks));
-  }
-  const json record{{"run_number", run_number_},
-                    {"words", request_.words},
-                    {"hosts", hosts},
-                    {"folder", folder_},
-                    {"remote_shell", request_.agents.remote_shell}};
   try {
-    write_atomically(std::filesystem::path(request_.run_folder) / kRecordName,
-                     record.dump(1) + "\n");
+    write_atomically(std::filesystem::path(record_.run_folder) / kRecordName,
+                     to_json(record_).dump(1) + "\n");
   } catch (const InputError& error) {
     say(error.what());
   }
@@ -625,35 +726,6 @@ void SupervisedRun::write_record() const {
 int run_supervised(const SupervisorRequest& request) {
   SupervisedRun run(request);
   return run.run();
-}
-
-SupervisorRecord read_supervisor_record(const std::string& run_folder) {
-  const std::filesystem::path path = std::filesystem::path(run_folder) / kRecordName;
-  const auto text = read_json_text(path);
-  const json record = text ? json::parse(*text, nullptr, false) : json();
-  SupervisorRecord read;
-  try {
-    read.run_number = record.at("run_number").get<std::string>();
-    read.words = record.at("words").get<std::vector<std::string>>();
-    read.folder = record.at("folder").get<std::string>();
-    read.remote_shell = record.at("remote_shell").get<std::string>();
-    for (const json& host : record.at("hosts")) {
-      const std::string word = host.get<std::string>();
-      const std::size_t colon = word.rfind(':');
-      read.hosts.push_back({word.substr(0, colon), std::stoi(word.substr(colon + 1))});
-    }
-  } catch (const std::exception&) {
-    throw InputError(fmt::format("{}: there is no record of a run that `tessera run` has begun",
-                                 printable(path.string())));
-  }
-  const bool sound = is_run_number(read.run_number) && !read.words.empty() && !read.hosts.empty() &&
-                     std::all_of(read.hosts.begin(), read.hosts.end(), [](const Host& host) {
-                       return is_host_name(host.name) && host.ranks >= 1;
-                     });
-  if (!sound) {
-    throw InputError(printable(path.string()) + " is damaged");
-  }
-  return read;
 }
 
 }  // namespace tessera::engine

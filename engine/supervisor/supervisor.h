@@ -11,36 +11,24 @@
 #include <vector>
 
 #include "engine/supervisor/agent_link.h"
-#include "engine/supervisor/host_list.h"
+#include "engine/supervisor/run_record.h"
 
 namespace tessera::engine {
 
 struct SupervisorRequest {
-  std::vector<Host> hosts;         // this machine among them
-  std::vector<std::string> words;  // "train" or "choose" and what follows
+  SupervisorRecord record;  // of the run; without a number it is a new one
   AgentStart agents;
-  std::string version;     // of this program: that of the agents has to be the same
-  std::string run_number;  // of a run that goes on; empty: a new one
-  std::string run_folder;  // of the training run
-  double silence_s = 0;    // after which a device or rank counts as lost; 0: the usual
-  bool goes_on = false;    // the run was begun by an earlier supervisor
+  std::string version;      // of this program: that of the agents has to be the same
+  double silence_s = 0;     // after which a device or rank counts as lost; 0: the usual
+  bool goes_on = false;     // the run was begun by an earlier supervisor
+  bool takes_over = false;  // that one is not heard of any more
   // A line about what happens, without its end.
   std::function<void(const std::string& line)> say;
 };
 
 // Returns the exit code: 0 where training ended well, that of the ranks where they ended by
-// themselves with another, 75 where there is no going on. Throws InputError before anything was
+// themselves with another, 75 where there is no going on. Throws InputError before any rank was
 // started: this machine is not among the hosts, a device cannot be reached or has another program.
 [[nodiscard]] int run_supervised(const SupervisorRequest& request);
-
-// What a run folder says of the run's supervisor, for a later one; throws InputError.
-struct SupervisorRecord {
-  std::string run_number;
-  std::vector<std::string> words;
-  std::vector<Host> hosts;
-  std::string folder;  // that the run was started in
-  std::string remote_shell;
-};
-[[nodiscard]] SupervisorRecord read_supervisor_record(const std::string& run_folder);
 
 }  // namespace tessera::engine

@@ -1,0 +1,35 @@
+// What a later supervisor has to know of a run, in the run folder and, on each device, beside the
+// state that its ranks keep.
+
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/supervisor/host_list.h"
+
+namespace tessera::engine {
+
+inline constexpr const char* kRecordName = "supervisor.json";
+
+struct SupervisorRecord {
+  std::string run_number;
+  std::vector<std::string> words;  // "train" or "choose" and what follows
+  std::vector<Host> hosts;         // the first is the device of the supervisor
+  std::string folder;              // that the run was started in, absolute
+  std::string run_folder;          // absolute
+  std::string remote_shell;
+  long generation = 0;  // how often a supervisor has taken over or gone on
+};
+
+[[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
+
+// Throws InputError where the file is missing or damaged.
+[[nodiscard]] SupervisorRecord read_supervisor_record(const std::filesystem::path& file);
+
+// 0 where there is no such file, or a damaged one.
+[[nodiscard]] long generation_of(const std::filesystem::path& file);
+
+}  // namespace tessera::engine

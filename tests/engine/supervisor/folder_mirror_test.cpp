@@ -1,0 +1,97 @@
+#include "engine/supervisor/folder_mirror.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+using tests::TemporaryFolder;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int copy_all(MirrorSource& source, MirrorCopy& copy) {
+  int parts = 0;
+  while (const auto part = source.next()) {
+    copy.take(nlohmann::json::parse(part->dump()));
+    ++parts;
+    REQUIRE(parts < 1000);
+  }
+  return parts;
+}
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace
+
+TEST_CASE("a copy of a run folder follows files that grow, change and are replaced") {
+  const TemporaryFolder from;
+  const TemporaryFolder to;
+  const auto target = to.path() / "runs" / "a";
+  MirrorSource source(from.path());
+  MirrorCopy copy(target);
+  std::string weights(300'000, 'w');
+  weights[5] = '\0';
+  write(from.path() / "metrics.jsonl", "one\n");
+  write(from.path() / "checkpoint.safetensors", weights);
+  write(from.path() / "checkpoint.safetensors.partial", "half");
+  write(from.path() / "run.lock", "");
+  std::filesystem::create_directory(from.path() / "pictures");
+  std::filesystem::create_symlink("/etc/passwd", from.path() / "link.jsonl");
+  CHECK(copy_all(source, copy) == 4);  // three parts of the weights
+  CHECK(text_of(target / "metrics.jsonl") == "one\n");
+  CHECK(text_of(target / "checkpoint.safetensors") == weights);
+  CHECK_FALSE(std::filesystem::exists(target / "checkpoint.safetensors.partial"));
+  CHECK_FALSE(std::filesystem::exists(target / "link.jsonl"));
+  CHECK(copy_all(source, copy) == 0);
+
+  std::ofstream(from.path() / "metrics.jsonl", std::ios::app) << "two\n";
+  const auto part = source.next();
+  REQUIRE(part);
+  CHECK(part->at("appends") == true);
+  CHECK(part->at("offset") == 4);
+  copy.take(*part);
+  CHECK(text_of(target / "metrics.jsonl") == "one\ntwo\n");
+
+  write(from.path() / "metrics.jsonl", "on\n");  // cut by a run that goes on
+  write(from.path() / "new", "new weights");
+  std::filesystem::rename(from.path() / "new", from.path() / "checkpoint.safetensors");
+  copy_all(source, copy);
+  CHECK(text_of(target / "metrics.jsonl") == "on\n");
+  CHECK(text_of(target / "checkpoint.safetensors") == "new weights");
+
+  source.start_anew();
+  CHECK(copy_all(source, copy) == 2);
+}
+
+TEST_CASE("a copy writes into its own folder alone") {
+  const TemporaryFolder to;
+  MirrorCopy copy(to.path());
+  for (const char* name :
+       {"../evil", "/etc/passwd", ".", "..", ".bashrc", "a/b", "", "run.lock", "x.partial"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(copy.take({{"file", name}, {"offset", 0}, {"last", true}, {"bytes", ""}}),
+                    InputError);
+  }
+  CHECK_THROWS_AS(copy.take({{"file", "a"}, {"offset", 0}, {"last", true}, {"bytes", "%%%%"}}),
+                  InputError);
+  std::filesystem::create_symlink("/nowhere/else", to.path() / "link.jsonl");
+  CHECK_THROWS_AS(
+      copy.take({{"file", "link.jsonl"}, {"offset", 0}, {"appends", true}, {"bytes", "eA=="}}),
+      InputError);
+}
+
+}  // namespace tessera::engine
