@@ -17,8 +17,8 @@ namespace tessera::engine {
 
 namespace {
 
-// What ranks would say of their command line, before there are any. Returns the run's folder.
-std::string checked_run_folder(const std::vector<std::string>& words) {
+// What ranks would say of their command line, before there are any.
+TrainingRequest checked_training(const std::vector<std::string>& words) {
   if (words.empty() || (words[0] != "train" && words[0] != "choose")) {
     throw InputError(
         "expected train or choose and its options after --, as in: tessera run -n 2 -- train ... "
@@ -48,12 +48,12 @@ std::string checked_run_folder(const std::vector<std::string>& words) {
         "a run whose devices have data of their own cannot go on without one of them: leave out "
         "`tessera run`, or --data-map");
   }
-  const std::string run =
-      words[0] == "train" ? commands.train.request.run : commands.choose.train.request.run;
-  if (run.empty()) {
+  TrainingRequest training =
+      words[0] == "train" ? commands.train.request : commands.choose.train.request;
+  if (training.run.empty()) {
     throw InputError("expected --run DIR: what is kept there is what the run goes on from");
   }
-  return run;
+  return training;
 }
 
 }  // namespace
@@ -89,7 +89,9 @@ int run_run(const RunCommand& command) {
   } else if (record.hosts.empty()) {
     throw InputError("expected --hostfile FILE, -n N or --continue DIR (see tessera run --help)");
   }
-  record.run_folder = std::filesystem::absolute(checked_run_folder(record.words)).string();
+  const TrainingRequest training = checked_training(record.words);
+  record.run_folder = std::filesystem::absolute(training.run).string();
+  request.model = training.model;
   request.agents = {program_path(), record.remote_shell};
   request.version = program_sources();
   request.silence_s = static_cast<double>(command.silence_s);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -81,6 +82,10 @@ constexpr int kNotStarted = 127;
     std::signal(number, SIG_DFL);
   }
   place_descriptors(program.descriptors);
+  if (program.idle) {
+    const sched_param none{};
+    ::sched_setscheduler(0, SCHED_IDLE, &none);
+  }
   if (program.folder.empty() || ::chdir(program.folder.c_str()) == 0) {
     ::execvpe(words.data()[0], words.data(), environment.data());
   }

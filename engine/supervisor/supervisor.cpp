@@ -15,6 +15,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/roster.h"
+#include "engine/supervisor/spare_plans.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
 #include "engine/supervisor/training_words.h"
@@ -78,6 +79,7 @@ class SupervisedRun {
   void look_for_returns();
   void look_at_signals();
   void start_world();
+  void plan_ahead();
   void end_agents(bool remove);
   void lose(int device, const std::string& what);
   void fault(const std::string& what, int device, bool leave_out);
@@ -90,7 +92,7 @@ class SupervisedRun {
   void expect_same_program(int device, const json& message);
   [[nodiscard]] std::vector<int> devices_of_ranks() const;
   [[nodiscard]] std::vector<std::string> words_now() const;
-  [[nodiscard]] std::string cluster_now() const;
+  [[nodiscard]] std::string cluster_of(const std::vector<int>& devices) const;
   void say(const std::string& text) const { request_.say(printable(text)); }
   [[nodiscard]] const std::string& name_of(int device) const { return link(device).host().name; }
   [[nodiscard]] AgentLink& link(int device) { return agents_[static_cast<std::size_t>(device)]; }
@@ -112,8 +114,11 @@ class SupervisedRun {
   double pausing_since_s_ = 0;
   std::optional<double> fault_s_;  // the first since a step was finished
   int faults_in_a_row_ = 0;
-  double change_s_ = 5;  // what the last change of devices took
+  double change_s_ = 5;    // what the last change of devices took
+  bool in_steps_ = false;  // not in a test, nor before the first step
+  double in_steps_since_s_ = 0;
   bool recorded_ = false;
+  std::optional<SparePlans> spare_plans_;
   MirrorSource copy_;    // of the run folder
   int copy_on_ = -1;     // that device
   int asked_ = -1;       // whether it sees the folder itself
@@ -135,6 +140,7 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
   // Newer than whatever has been heard of here, so that an older supervisor gives way.
   const auto known = StateFolder::of_run(record_.run_number) / kRecordName;
   record_.generation = std::max(record_.generation, generation_of(known)) + 1;
+  spare_plans_.emplace(StateFolder::of_run(record_.run_number));
   const int here = place_of_this_machine(record_.hosts);
   if (here < 0) {
     throw InputError(
@@ -152,7 +158,7 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
 }
 
 int SupervisedRun::run() {
-  const OrderlyStop orderly("tessera: stopping after this step; a second signal ends at once\n");
+  const OrderlyStop orderly;  // ranks say what they do
   wait_for_agents();
   if (request_.takes_over && !may_take_over()) {
     say("too few devices can be reached to take this run over");
@@ -172,6 +178,7 @@ int SupervisedRun::run() {
     if (!exit_code_) {
       look_for_returns();
       keep_copy();
+      plan_ahead();
     }
   }
   finish_copy();
@@ -402,8 +409,9 @@ void SupervisedRun::expect_same_program(int device, const json& message) {
                                  request_.version));
   }
   if (number_in(message, "folder_there", 1) == 0 || message.value("folder_there", true) == false) {
-    throw InputError(fmt::format(
-        "{}: there is no folder {}, in which the run was started here", name_of(device), record_.folder));
+    throw InputError(fmt::format("{}: there is no folder {}, in which the run was started here",
+                                 name_of(device),
+                                 record_.folder));
   }
 }
 
@@ -429,6 +437,10 @@ void SupervisedRun::take_status(int device, const json& message) {
     return;
   }
   const json& status = *found;
+  if (number_in(message, "rank") == 0 && status.find("phase") != status.end()) {
+    in_steps_ = text_in(status, "phase") == "steps";
+    in_steps_since_s_ = now_s();
+  }
   if (number_in(message, "rank") == 0 && status.find("step") != status.end()) {
     const long step = number_in(status, "step");
     world_->finish_step(step, number_in(status, "last"), now_s());
@@ -586,6 +598,11 @@ void SupervisedRun::look_at_world() {
   const double late_s = std::max(kLeastLate_s, kLateSteps * world_->step_s());
   if (pausing_ && now_s() - pausing_since_s_ > late_s) {
     fault("ranks did not pause", 0, false);
+    return;
+  }
+  const double still_s = now_s() - std::max(world_->moved_s(), in_steps_since_s_);
+  if (in_steps_ && world_->steps_done() > 1 && still_s > late_s) {
+    fault(fmt::format("no step was finished for {:.0f} s", still_s), 0, false);
   }
 }
 
@@ -632,8 +649,8 @@ std::vector<int> SupervisedRun::devices_of_ranks() const {
   return devices;
 }
 
-// The profile of the devices that take part, in a file; empty where none is known.
-std::string SupervisedRun::cluster_now() const {
+// The profile of these devices, in a file; empty where none is known.
+std::string SupervisedRun::cluster_of(const std::vector<int>& devices) const {
   const std::string given = value_of(record_.words, "--cluster");
   if (given.empty()) {
     return "";
@@ -646,7 +663,7 @@ std::string SupervisedRun::cluster_now() const {
     ranks += record_.hosts[place].ranks;
   }
   std::vector<int> rows;
-  for (const int device : roster_.taking_part()) {
+  for (const int device : devices) {
     const auto place = static_cast<std::size_t>(file_order_[static_cast<std::size_t>(device)]);
     for (int i = 0; i < record_.hosts[place].ranks; ++i) {
       rows.push_back(first_rank[place] + i);
@@ -655,8 +672,8 @@ std::string SupervisedRun::cluster_now() const {
   if (ranks > all.size()) {
     return "";
   }
-  const std::filesystem::path file =
-      StateFolder::of_run(record_.run_number) / fmt::format("cluster-{}.toml", worlds_);
+  const std::filesystem::path file = StateFolder::of_run(record_.run_number) /
+                                     fmt::format("cluster-{}.toml", fmt::join(devices, "-"));
   write_atomically(file, to_text(devices_of(all, rows)));
   return file.string();
 }
@@ -667,7 +684,12 @@ std::vector<std::string> SupervisedRun::words_now() const {
     words = without(words, {{}, {"--force"}});
   }
   if (static_cast<int>(roster_.taking_part().size()) < roster_.size()) {
-    words = words_for_other_devices(words, "", cluster_now());
+    const std::vector<int> devices = roster_.taking_part();
+    words = words_for_other_devices(words, spare_plans_->found(devices), cluster_of(devices));
+  }
+  // Of two devices that do not reach each other, while both reach this one.
+  if (value_of(words, "--stall-timeout").empty()) {
+    words.insert(words.end(), {"--stall-timeout", "10"});
   }
   words.insert(words.begin(), request_.agents.program);
   return words;
@@ -675,6 +697,7 @@ std::vector<std::string> SupervisedRun::words_now() const {
 
 void SupervisedRun::start_world() {
   pausing_ = false;
+  in_steps_ = false;
   ++worlds_;
   world_.emplace(worlds_, devices_of_ranks(), now_s());
   const std::vector<std::string> words = words_now();
@@ -695,6 +718,33 @@ void SupervisedRun::start_world() {
                                            {"size", world_->size()},
                                            {"words", words}});
   }
+}
+
+// For the loss of each device that may be lost.
+void SupervisedRun::plan_ahead() {
+  constexpr long kSettled = 3;  // steps
+  if (world_ && world_->steps_done() == kSettled) {
+    const std::vector<int> all = roster_.taking_part();
+    for (const int lost : all) {
+      std::vector<int> left = all;
+      left.erase(std::find(left.begin(), left.end(), lost));
+      if (link(lost).is_here() || left.empty()) {
+        continue;
+      }
+      int ranks = 0;
+      for (const int device : left) {
+        ranks += link(device).host().ranks;
+      }
+      std::vector<std::string> words = words_to_plan(record_.words,
+                                                     request_.model,
+                                                     ranks,
+                                                     cluster_of(left),
+                                                     spare_plans_->file_of(left).string());
+      words.insert(words.begin(), request_.agents.program);
+      spare_plans_->want(left, words);
+    }
+  }
+  spare_plans_->look();
 }
 
 void SupervisedRun::end_agents(bool remove) {

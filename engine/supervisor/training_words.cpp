@@ -1,6 +1,7 @@
 #include "engine/supervisor/training_words.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 namespace tessera::engine {
@@ -77,6 +78,35 @@ std::vector<std::string> words_for_other_devices(const std::vector<std::string>&
     changed.insert(changed.end(), {"--cluster", cluster_file});
   }
   return changed;
+}
+
+std::vector<std::string> words_to_plan(const std::vector<std::string>& words,
+                                       const std::string& model,
+                                       int ranks,
+                                       const std::string& cluster_file,
+                                       const std::string& out) {
+  std::vector<std::string> plan{
+      "plan", model, "--ranks", std::to_string(ranks), "--partition", "auto", "--save", out};
+  for (const char* option : {"--freeze",
+                             "--multi-scale",
+                             "--memory-limit",
+                             "--objective",
+                             "--kernels",
+                             "--workspace",
+                             "--batch-norm"}) {
+    if (const std::string value = value_of(words, option); !value.empty()) {
+      plan.insert(plan.end(), {option, value});
+    }
+  }
+  if (const std::string batch = value_of(words, "--batch"); !batch.empty()) {
+    const int images = std::atoi(batch.c_str());
+    const int parts = std::atoi(value_of(words, "--subdivisions").c_str());
+    plan.insert(plan.end(), {"--batch", std::to_string(images / std::max(parts, 1))});
+  }
+  if (!cluster_file.empty()) {
+    plan.insert(plan.end(), {"--cluster", cluster_file});
+  }
+  return plan;
 }
 
 }  // namespace tessera::engine

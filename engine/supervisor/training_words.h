@@ -33,4 +33,12 @@ struct LeftOut {
     const std::string& partition_file,
     const std::string& cluster_file);
 
+// The words of `tessera plan` that searches a partition of the same training for so many ranks.
+// `model` is the model file, which has no option of its own.
+[[nodiscard]] std::vector<std::string> words_to_plan(const std::vector<std::string>& words,
+                                                     const std::string& model,
+                                                     int ranks,
+                                                     const std::string& cluster_file,
+                                                     const std::string& out);
+
 }  // namespace tessera::engine

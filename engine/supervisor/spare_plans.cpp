@@ -1,0 +1,55 @@
+#include "engine/supervisor/spare_plans.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+std::filesystem::path SparePlans::file_of(const std::vector<int>& devices) const {
+  return folder_ / fmt::format("partition-{}.toml", fmt::join(devices, "-"));
+}
+
+void SparePlans::want(const std::vector<int>& devices, const std::vector<std::string>& words) {
+  if (known_.emplace(devices, false).second) {
+    queue_.push_back({devices, words});
+  }
+}
+
+void SparePlans::look() {
+  if (search_) {
+    const auto& end = search_->look();
+    if (!end) {
+      return;
+    }
+    known_[under_way_->devices] = end->code == 0 && end->signal == 0;
+    search_.reset();
+  }
+  if (queue_.empty()) {
+    return;
+  }
+  under_way_ = queue_.front();
+  queue_.pop_front();
+  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  try {
+    search_.emplace(ProgramToStart{.words = under_way_->words,
+                                   .environment = {{"OMP_NUM_THREADS", "1"}},
+                                   .folder = "",
+                                   .idle = true,
+                                   .descriptors = {{STDIN_FILENO, null.number()},
+                                                   {STDOUT_FILENO, null.number()},
+                                                   {STDERR_FILENO, null.number()}}});
+  } catch (const InputError&) {
+    // A later fault searches for itself.
+  }
+}
+
+std::string SparePlans::found(const std::vector<int>& devices) const {
+  const auto known = known_.find(devices);
+  return known != known_.end() && known->second ? file_of(devices).string() : std::string();
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,46 @@
+// Partitions for the devices that would be left if one of them were lost, found while all are there
+// by a process that takes processor time which nothing else wants. A search takes longer than the
+// start of a program.
+
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/supervisor/child_process.h"
+
+namespace tessera::engine {
+
+class SparePlans {
+ public:
+  // `folder` is for the files.
+  explicit SparePlans(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Asks for one, unless that was done: of this set of devices, by this program, which writes it to
+  // the file that its words end with.
+  [[nodiscard]] std::filesystem::path file_of(const std::vector<int>& devices) const;
+  void want(const std::vector<int>& devices, const std::vector<std::string>& words);
+
+  // Starts the next search when the last one is over.
+  void look();
+
+  // The file with the partition for these devices; empty where none has been found.
+  [[nodiscard]] std::string found(const std::vector<int>& devices) const;
+
+ private:
+  struct Wanted {
+    std::vector<int> devices;
+    std::vector<std::string> words;
+  };
+  std::filesystem::path folder_;
+  std::deque<Wanted> queue_;
+  std::optional<Wanted> under_way_;
+  std::optional<ChildProcess> search_;
+  std::map<std::vector<int>, bool> known_;  // whether it was found
+};
+
+}  // namespace tessera::engine
