@@ -541,7 +541,8 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
     exit_code_ = 128 + signal_;
     return;
   }
-  if (link(device).is_here() && !link(device).is_ready()) {
+  if (link(device).is_here() && !link(device).is_ready() &&
+      faults_in_a_row_ <= kMostFaultsInARow) {
     say(what);
     start_agent(device);  // somebody has killed it; this machine itself is there
     world_.reset();
@@ -549,7 +550,7 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
   }
   const bool several = roster_.taking_part().size() > 1;
   const bool again = faults_in_a_row_ >= kMostFaultsInARow;
-  if (leave_out || (again && several && !link(device).is_here())) {
+  if (!link(device).is_here() && (leave_out || (again && several))) {
     roster_.lose(device, now_s());
   } else if (again) {
     say(fmt::format(

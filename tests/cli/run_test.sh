@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A supervised run goes on by itself: ranks, agents and the supervisor itself are killed and stopped, and no step is lost or
+# there twice.
+. tests/cli/support/harness.sh
+
+time_limit=120
+data=$folder/digits
+make_digits "$data" 120 20
+training=(train "$models/lenet5.cfg" --data "$data" --batch 8 --no-eval --no-monitor --progress none)
+
+refused_alone 'expected --hostfile FILE, -n N or --continue DIR' run -- "${training[@]}" --steps 2 --run "$folder/a"
+refused_alone 'expected train or choose and its options after --' run -n 2
+refused_alone 'expected train or choose and its options after --' run -n 2 -- plan "$models/lenet5.cfg"
+refused_alone 'expected --run DIR' run -n 2 -- "${training[@]}" --steps 2
+refused_alone 'unknown option --wobble' run -n 2 -- "${training[@]}" --steps 2 --run "$folder/a" --wobble
+refused_alone 'that trains nothing' run -n 2 -- train --help
+refused_alone 'there is no record of a run' run --continue "$folder/nowhere"
+refused_alone '--data-map' run -n 2 -- "${training[@]}" --steps 2 --run "$folder/a" --data-map "$folder/map.toml"
+printf 'pi1\n-oProxyCommand=reboot\n' >"$folder/hosts"
+refused_alone 'line 2: "-oProxyCommand=reboot" is not a host name' run --hostfile "$folder/hosts" -- "${training[@]}" --steps 2 --run "$folder/a"
+printf 'no-such-host.invalid\n' >"$folder/hosts"
+refused_alone 'this machine is not in the host file' run --hostfile "$folder/hosts" -- "${training[@]}" --steps 2 --run "$folder/a"
+run 1 agent --wobble
+expect_refusal 'an agent is started by'
+echo '{"run_number":"../../etc","words":["train"],"hosts":[],"folder":"/","run_folder":"/","remote_shell":"ssh","generation":1}' >"$folder/supervisor.json"
+refused_alone 'is damaged' run --continue "$folder"
+
+# processes NAME: of this test's program that were started with that word first.
+processes() {
+  local pid words
+  for pid in $(pgrep -f "^$TESSERA $1"); do
+    words=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) || continue
+    [[ $words == "$TESSERA $1"* && $(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null) == *"TESSERA_TEST=$folder"* ]] && echo "$pid"
+  done
+  return 0
+}
+export TESSERA_TEST=$folder
+
+# supervise RUN RANKS OPTION...: in the background.
+supervise() {
+  local name=$1 ranks=$2
+  shift 2
+  command_line="tessera run -n $ranks -- ${training[*]} $*"
+  timeout -k 5 "$time_limit" "$TESSERA" run -n "$ranks" -- "${training[@]}" --run "$folder/$name" "$@" >"$folder/out" 2>"$folder/err" </dev/null &
+  supervised=$!
+}
+finished() {
+  status=0
+  wait "$supervised" || status=$?
+}
+# at_step RUN STEP: once that step is done.
+at_step() {
+  local end=$((SECONDS + 60))
+  until [ "$(losses "$folder/$1" 2>/dev/null | wc -l)" -ge "$2" ]; do
+    [ "$SECONDS" -lt "$end" ] || { fail "step $2 was not reached"; return 1; }
+    sleep 0.02
+  done
+}
+nothing_stays() {
+  local end=$((SECONDS + 20))
+  until [ -z "$(processes train)$(processes agent)$(processes run)" ]; do
+    [ "$SECONDS" -lt "$end" ] || { fail "processes are left after $1"; return; }
+    sleep 0.05
+  done
+}
+pick() { shuf -n 1 --random-source=<(yes "$1"); }
+
+# Undisturbed, and the same bits as under mpiexec.
+works 4 "${training[@]}" --grid 2x2 --steps 60 --run "$folder/mpiexec"
+supervise whole 4 --grid 2x2 --steps 60
+finished
+expect 'a supervised run works' test "$status" -eq 0
+expect 'it is the run that mpiexec starts' same_losses "$folder/mpiexec" "$folder/whole" 0
+nothing_stays 'a run'
+
+# Killed and stopped ranks: the same bits, each step once.
+supervise faulty 4 --grid 2x2 --steps 60
+for step in 5 17 29 41; do
+  at_step faulty "$step" || break
+  kill -9 "$(processes train | pick "$step")"
+  sleep 0.3
+done
+at_step faulty 50 && kill -STOP "$(processes train | pick 50)"
+finished
+expect 'a run whose ranks are killed ends well' test "$status" -eq 0
+expect 'its steps and losses are those of the undisturbed run' same_losses "$folder/whole" "$folder/faulty" 0
+expect 'its weights too' same_bytes "$folder/whole/checkpoint.safetensors" "$folder/faulty/checkpoint.safetensors"
+expect 'events tell of the faults' test "$(grep -c '"fault"' "$folder/faulty/events.jsonl")" -ge 5
+expect 'and of going on' test "$(grep -c '"recovery"' "$folder/faulty/events.jsonl")" -ge 4
+nothing_stays 'faults'
+
+# A signal ends it as without a supervisor; one command goes on.
+supervise stopped 2 --grid 1x2 --steps 5000
+at_step stopped 3
+kill -INT "$(processes run | head -n 1)"
+finished
+expect 'SIGINT is the exit code' test "$status" -eq 130
+expect 'the checkpoint is saved' test -s "$folder/stopped/checkpoint.safetensors"
+nothing_stays 'a signal'
+
+# The supervisor is killed: its ranks end, and one command goes on from the last finished step.
+supervise killed 2 --grid 1x2 --steps 60
+at_step killed 10
+kill -9 "$(processes run | head -n 1)"
+finished
+expect 'what it kept is there' test "$(losses "$folder/killed" | wc -l)" -ge 10
+command_line="tessera run --continue"
+status=0
+timeout 60 "$TESSERA" run --continue "$folder/killed" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+expect 'one command goes on' test "$status" -eq 0
+works 2 "${training[@]}" --grid 1x2 --steps 60 --run "$folder/whole2"
+expect 'no step is lost by that' same_losses "$folder/whole2" "$folder/killed" 0
+nothing_stays 'going on'
+expect 'nothing stays in memory' test -z "$(find /dev/shm -maxdepth 1 -name "tessera-*" -newer "$folder/hosts" -print)"
