@@ -87,7 +87,7 @@ class Run:
         words = [options.program, "run", "--hostfile", options.hostfile, "--remote-shell", self.cluster.ssh, "--", "train",
                  options.model, "--data", options.data, "--batch", str(options.batch), "--steps", str(options.steps),
                  "--checkpoint-every", str(options.checkpoint_every), "--run", self.folder, "--reader", "0", "--no-eval",
-                 "--no-monitor", "--progress", "none", "--grid", options.grid]
+                 "--progress", "none", "--grid", options.grid]
         return words + options.more
 
     def start(self, words, device="pi1"):

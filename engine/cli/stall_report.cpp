@@ -33,7 +33,8 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
                      printable(file_),
                      step_,
                      stall.silent.empty() ? "the same devices" : "the devices that are left",
-                     command_to_resume_on(hosts, started_command(), file_));
+                     command_to_resume_on(hosts, started_command(), file_)) +
+         "; `tessera run` does so by itself";
 }
 
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
@@ -42,6 +44,11 @@ constexpr int kMostFaultsInARow = 3;
 
 // From a rank's end until all others have ended by themselves.
 constexpr double kLongestEnd_s = 70;
+
+std::string name_of_signal(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name == nullptr ? fmt::format("signal {}", number) : std::string("SIG") + name;
+}
 
 json environment_for_ranks() {
   json variables = json::object();
@@ -483,7 +490,7 @@ void SupervisedRun::take_exit(const json& message) {
                       rank,
                       name_of(device),
                       memory ? "was killed since memory ran out"
-                             : "was ended by " + signal_name(end.signal)),
+                             : fmt::format("was ended by {}", name_of_signal(end.signal))),
           device,
           memory && roster_.taking_part().size() > 1 && !link(device).is_here());
   } else if (!is_deliberate(end)) {

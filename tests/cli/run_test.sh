@@ -5,8 +5,9 @@
 
 time_limit=120
 data=$folder/digits
+mkdir "$data"
 make_digits "$data" 120 20
-training=(train "$models/lenet5.cfg" --data "$data" --batch 8 --no-eval --no-monitor --progress none)
+training=(train "$models/lenet5.cfg" --data "$data" --batch 8 --no-eval --progress none)
 
 refused_alone 'expected --hostfile FILE, -n N or --continue DIR' run -- "${training[@]}" --steps 2 --run "$folder/a"
 refused_alone 'expected train or choose and its options after --' run -n 2
