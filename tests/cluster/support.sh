@@ -8,7 +8,7 @@ one() { "$cluster_command" --cluster test-one "$@"; }
 
 take_all_down() {
   local name
-  for name in test-one test-two test-two-more test-early test-pace; do
+  for name in test-one test-two test-two-more test-early test-pace test-run; do
     [ ! -d "/run/tessera-cluster/$name" ] || "$cluster_command" --cluster "$name" down
   done
 }
