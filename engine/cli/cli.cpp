@@ -15,10 +15,10 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "engine/cli/agent_command.h"
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
 #include "engine/cli/process_end.h"
-#include "engine/cli/agent_command.h"
 #include "engine/cli/process_settings.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/version.h"
@@ -181,7 +181,7 @@ int run_together(ProgramStart& start, const std::function<int(const Communicator
     } catch (const AgreedError& error) {
       return world.rank() == 0 ? report(error) : kInputError;
     } catch (const Stopped& stopped) {
-      if (world.rank() == 0) {
+      if (world.rank() == 0 && stopped.signal() != kPauseSignal) {
         fmt::print(stderr, "tessera: {}\n", stopped.what());
       }
       return stopped.exit_code();

@@ -102,6 +102,10 @@ std::string command_to_resume(const CommandWords& started,
       together(launcher_of(started, ranks), with_resume(started.program, {}, checkpoint)));
 }
 
+std::string command_to_continue(const std::string& run) {
+  return command_line_of({started_command().program[0], "run", "--continue", run});
+}
+
 std::string command_to_resume_in(const std::string& run,
                                  const CommandWords& started,
                                  int ranks,

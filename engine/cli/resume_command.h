@@ -34,13 +34,16 @@ struct CommandWords {
                                             int ranks,
                                             const std::string& checkpoint);
 
-// The same into another run folder.
+// The same where a supervisor has started the ranks: it finds all else in the run's folder.
+[[nodiscard]] std::string command_to_continue(const std::string& run);
+
+// The same as the first into another run folder.
 [[nodiscard]] std::string command_to_resume_in(const std::string& run,
                                                const CommandWords& started,
                                                int ranks,
                                                const std::string& checkpoint);
 
-// The same as the first for other devices, a name for each rank: what said how to cut the network
+// The same for other devices, a name for each rank: what said how to cut the network
 // for the devices of before is left out.
 [[nodiscard]] std::string command_to_resume_on(const Words& hosts,
                                                const CommandWords& started,

@@ -46,7 +46,10 @@ Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckp
       checkpoint->tell_of_stall(describe(stall));
     }
   };
-  const auto end = [report, launcher = launcher_process()](const Stall& stall) {
+  const auto end = [report, checkpoint, launcher = launcher_process()](const Stall& stall) {
+    if (checkpoint != nullptr) {
+      checkpoint->tell_of_silence(stall.silent);
+    }
     end_stalled(stall, launcher, [&] { report(stall); });
   };
   const auto back = [checkpoint](const std::string& what) {

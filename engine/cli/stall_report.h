@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/comm/watchdog.h"
 #include "partitioner/base/region.h"
@@ -37,6 +38,17 @@ class LastCheckpoint {
       told_(what);
     }
   }
+  // The ranks that are silent, on each rank that finds out; called before all else.
+  void on_silence(std::function<void(const std::vector<int>& ranks)> told) {
+    const std::lock_guard lock(mutex_);
+    told_of_silence_ = std::move(told);
+  }
+  void tell_of_silence(const std::vector<int>& ranks) const {
+    const std::lock_guard lock(mutex_);
+    if (told_of_silence_) {
+      told_of_silence_(ranks);
+    }
+  }
   // The same where they are back after a silence, in which the run waited for them.
   void on_return(std::function<void(const std::string& what)> told) {
     const std::lock_guard lock(mutex_);
@@ -57,6 +69,7 @@ class LastCheckpoint {
   Index step_ = 0;
   std::function<void(const std::string&)> told_;
   std::function<void(const std::string&)> told_of_return_;
+  std::function<void(const std::vector<int>&)> told_of_silence_;
 };
 
 // Watches as a command asks; with a checkpoint where it trains. 0: the usual limit.

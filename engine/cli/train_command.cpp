@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <optional>
 
 #include "engine/cli/closing_lines.h"
@@ -11,6 +12,7 @@
 #include "engine/files/run_files.h"
 #include "engine/run_log/progress.h"
 #include "engine/session/training_session.h"
+#include "engine/system/agent_line.h"
 #include "engine/system/say.h"
 
 namespace tessera::engine {
@@ -32,7 +34,11 @@ ProgressStyle style_named(const std::string& name) {
 class TrainingPrinter {
  public:
   TrainingPrinter(const TrainCommand& command, int ranks, LastCheckpoint& saved)
-      : style_(style_named(command.progress)), moves_(style_), ranks_(ranks), saved_(saved) {}
+      : style_(style_named(command.progress)),
+        moves_(style_),
+        ranks_(ranks),
+        run_(command.request.run),
+        saved_(saved) {}
 
   // This must outlive it.
   [[nodiscard]] TrainingSessionObserver observer() {
@@ -52,7 +58,9 @@ class TrainingPrinter {
             .checkpoint = [this](const std::string& file, Index step) { saved_.set(file, step); },
             .resume_advice =
                 [this](const std::string& checkpoint) {
-                  return command_to_resume(started_command(), ranks_, checkpoint);
+                  return state_folder_of_agent().empty()
+                             ? command_to_resume(started_command(), ranks_, checkpoint)
+                             : command_to_continue(run_);
                 },
             .resume_advice_in =
                 [this](const std::filesystem::path& folder) {
@@ -75,10 +83,27 @@ class TrainingPrinter {
   ProgressStyle style_;
   MoveReport moves_;
   int ranks_;
+  std::string run_;  // folder
   LastCheckpoint& saved_;
   Index images_ = 0;  // of a step
   std::optional<Progress> progress_;
 };
+
+// Where a supervisor has started this rank.
+void go_on_as_agent_says(TrainingRequest& request, const Communicator& communicator) {
+  request.state_folder = state_folder_of_agent();
+  request.faults_file = faults_file();
+  request.started_again = !request.state_folder.empty() && is_started_again();
+  if (!request.started_again) {
+    return;
+  }
+  const std::filesystem::path own = std::filesystem::path(request.run) / run_file::kCheckpoint;
+  std::error_code error;
+  if (communicator.share(std::filesystem::exists(own, error))) {
+    request.resume = own.string();
+    request.weights.clear();
+  }
+}
 
 }  // namespace
 
@@ -86,11 +111,21 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   TrainingRequest request = command.request;
   request.program_version = program_version();
   request.command = started_line(started_command());
+  const AgentLine agent;
+  agent.tell_phase("setup");
+  go_on_as_agent_says(request, communicator);
   LastCheckpoint saved;
   TrainingPrinter printer(command, communicator.size(), saved);
-  TrainingSession session(request, communicator, printer.observer());
+  TrainingSessionObserver observer = printer.observer();
+  observer.step_done = [&agent](Index step, Index last) { agent.tell_step(step, last); };
+  observer.steps_begin = [&agent, begin = observer.steps_begin](const StepsAhead& ahead) {
+    agent.tell_phase("steps");
+    begin(ahead);
+  };
+  TrainingSession session(request, communicator, observer);
   saved.on_stall([&session](const std::string& what) { session.record_failure(what); });
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
+  saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell_silent(ranks); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   const TrainingResult result = session.run();
   if (communicator.rank() == 0) {

@@ -53,8 +53,15 @@ std::string holder_of(int descriptor) {
   return holder.empty() ? "another process" : printable(holder.substr(0, holder.find('\n')));
 }
 
-// The last step that a file of metrics has; nothing where it has no line.
-std::optional<std::int64_t> last_step(const fs::path& path) {
+// Whether two paths name one folder.
+bool same_folder(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_recorded_step(const fs::path& path) {
   std::optional<std::int64_t> last;
   for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
@@ -64,14 +71,6 @@ std::optional<std::int64_t> last_step(const fs::path& path) {
   });
   return last;
 }
-
-// Whether two paths name one folder.
-bool same_folder(const fs::path& a, const fs::path& b) {
-  std::error_code error;
-  return fs::equivalent(a, b, error) && !error;
-}
-
-}  // namespace
 
 // Whole before anything can fail: what fails is then tidied up by the destructor.
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
@@ -156,8 +155,9 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
     return;
   }
   std::vector<std::string> found;
-  if (const auto step = is_file(path_ / run_file::kMetrics) ? last_step(path_ / run_file::kMetrics)
-                                                            : std::nullopt) {
+  if (const auto step = is_file(path_ / run_file::kMetrics)
+                            ? last_recorded_step(path_ / run_file::kMetrics)
+                            : std::nullopt) {
     found.push_back(fmt::format("{} up to step {}", run_file::kMetrics, *step));
   }
   const bool resumable = is_file(path_ / run_file::kCheckpoint);

@@ -68,8 +68,11 @@ std::optional<BestSoFar> shared_best(const std::optional<BestSoFar>& mine,
 
 RunRecord::RunRecord(Options options, const Communicator& communicator)
     : options_(std::move(options)), communicator_(&communicator), trains_(&communicator) {
-  on_root(*communicator_,
-          [&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
+  on_root(*communicator_, [&] {
+    folder_.emplace(options_.folder,
+                    options_.goes_on ? options_.folder / run_file::kCheckpoint : options_.resume,
+                    options_.replace);
+  });
   if (options_.monitor) {
     expect_meters(*options_.monitor, *communicator_);
   }

@@ -30,6 +30,7 @@ class RunRecord {
     std::filesystem::path folder;
     std::filesystem::path resume;  // the checkpoint that the run goes on from; empty: none
     bool replace = false;          // an earlier run in the folder
+    bool goes_on = false;          // the folder is this run's own, whatever it goes on from
     std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
     // Some ranks may take no part in steps: finish_monitor() is then called by all of them.
     bool some_rest = false;

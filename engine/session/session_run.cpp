@@ -143,24 +143,31 @@ void SessionRun::begin(const PictureSources& sources) {
                           setup_.model(),
                           preparation_,
                           record,
+                          phases_.plan(),
                           phases_.now()->trainer(),
                           communicator_,
                           messages_);
-  if (!request_.resume.empty()) {
+  if (!request_.resume.empty() || begun_.step > 0) {
     owes_test_ = is_untested(begun_.step);
-    if (begun_.step > length_.last_step || (begun_.step == length_.last_step && !owes_test_)) {
+    const bool all_done = begun_.step == length_.last_step && !owes_test_;
+    if (begun_.step > length_.last_step || (all_done && !request_.started_again)) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
                       request_.resume,
                       begun_.step,
                       length_.last_step));
     }
-    if (observer_.checkpoint) {
+    if (observer_.checkpoint && !request_.resume.empty()) {
       observer_.checkpoint(request_.resume, begun_.step);
     }
   }
   warn_of_zero_rate(
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
+  on_root(communicator_, [&] {
+    const auto metrics = std::filesystem::path(request_.run) / run_file::kMetrics;
+    const Index before = request_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
+    faults_.emplace(request_.faults_file, before, begun_.step);
+  });
   record_.begin(setup_.network(), partition_, begun_.step, testing_.class_names);
   if (setup_.mapped() != nullptr) {
     record_.write(run_file::kDataMap, setup_.mapped()->text());
@@ -169,6 +176,10 @@ void SessionRun::begin(const PictureSources& sources) {
     say_plan();
   }
   begin_run_log();
+  if (faults_) {
+    faults_->tell(
+        [this](const std::string& kind, const std::string& text) { run_log_.tell(kind, text); });
+  }
   for (const std::string& damage : record_.damage()) {
     warn(damage);
   }
@@ -220,6 +231,9 @@ void SessionRun::end(Index program_bytes) {
   run_log_.cache(setup_.caching().use());
   setup_.caching().finish();
   run_log_.end("finished", "");
+  if (kept_state_) {
+    kept_state_->discard();
+  }
   on_root(communicator_, [&] {
     if (const std::string text = described(sent); !text.empty()) {
       messages_.say("messages sent: " + text + "\n");
@@ -295,6 +309,7 @@ RunRecord::Options SessionRun::record_options() const {
   return {.folder = request_.run,
           .resume = request_.resume,
           .replace = request_.replace,
+          .goes_on = request_.started_again,
           .monitor = monitor_options(),
           .some_rest = changes_partition(),
           .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/recovery/kept_state.h"
 #include "engine/run_log/run_log.h"
 #include "engine/run_log/run_record.h"
+#include "engine/session/faults_since.h"
 #include "engine/session/partition_chooser.h"
 #include "engine/session/picture_wait.h"
 #include "engine/session/rebalancer.h"
@@ -87,6 +89,8 @@ class SessionRun {
   // Takes steps by those who take part; the others rest meanwhile. `work` is done with the run.
   void take_steps(const std::function<void(TrainingRun& run)>& work);
   void add_observers(TrainingRun& run);
+  // The state after each step, where that is asked for and can be.
+  void keep_state(TrainingRun& run);
 
   [[nodiscard]] bool is_out_of_patience() const {
     return request_.patience > 0 && record_.evaluations_since_best() >= request_.patience;
@@ -133,6 +137,8 @@ class SessionRun {
   StepComparison step_comparison_;       // rank 0
   std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
   PictureWait picture_wait_;             // rank 0
+  std::optional<FaultsSince> faults_;    // rank 0
+  std::optional<KeptState> kept_state_;  // of the steps at hand
 };
 
 }  // namespace tessera::engine

@@ -145,6 +145,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
       run.test_on(*phase.testing(), *metric);
     }
     add_observers(run);
+    keep_state(run);
     const StepsTold told(*this);
     try {
       work(run);
@@ -199,6 +200,29 @@ void SessionRun::add_observers(TrainingRun& run) {
                  }
                },
            .enough = [this] { return is_out_of_patience(); }});
+}
+
+void SessionRun::keep_state(TrainingRun& run) {
+  TrainingPhase& phase = *phases_.now();
+  if (!request_.state_folder.empty() && KeptState::is_kept(phase.trainer())) {
+    kept_state_.emplace(request_.state_folder,
+                        setup_.network(),
+                        phases_.plan(),
+                        phase.trainer(),
+                        phase.communicator());
+    const Index before = begun_.images_seen - begun_.step * setup_.training().batch;
+    run.add({.step = [this, before](Index step, const StepResult& /*result*/) {
+      kept_state_->keep(step, before + step * setup_.training().batch);
+    }});
+  }
+  if (observer_.step_done) {
+    run.add({.step = [this](Index step, const StepResult& /*result*/) {
+      if (const auto recovery = faults_ ? faults_->recovered() : std::nullopt) {
+        run_log_.tell("recovery", described(*recovery));
+      }
+      observer_.step_done(step, length_.last_step);
+    }});
+  }
 }
 
 std::string SessionRun::what_was_saved(int signal, Index step) const {

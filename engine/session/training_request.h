@@ -74,8 +74,15 @@ struct TrainingRequest {
   // 0, 1.
   std::vector<float> mean = {};
   std::vector<float> stddev = {};
-  Index checkpoint_every = 0;  // steps; 0: once per epoch
-  bool replace = false;        // an earlier run in the folder
+  // A folder of this device, in memory, for the state of the last step, which training goes on from
+  // where all of it is found on some devices; empty: none is kept.
+  std::string state_folder = {};
+  // The run folder is this run's own, which had begun in it: it goes on from the kept state, else
+  // from the folder's checkpoint, else from the start.
+  bool started_again = false;
+  std::string faults_file = {};  // rank 0's: what has happened since it ran last; empty: nothing
+  Index checkpoint_every = 0;    // steps; 0: once per epoch
+  bool replace = false;          // an earlier run in the folder
   bool evaluate = true;
   bool skip_broken = false;       // go on without pictures that cannot be used
   bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes

@@ -43,6 +43,9 @@ struct TrainingSessionObserver {
   TrainingObserver steps = {};
   std::function<void()> steps_end = {};
 
+  // On every rank, of each step whose state is kept, where that is asked for.
+  std::function<void(Index step, Index last)> step_done = {};
+
   MoveObserver moves = {};
 
   // On every rank, also of the checkpoint that the run goes on from, with its step.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/comm/agreement.h"
+#include "engine/recovery/kept_state.h"
 #include "engine/session/model_setup.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/printable.h"
@@ -190,6 +191,7 @@ TrainingState begin_training(const TrainingRequest& request,
                              const partitioner::ModelFile& model,
                              const Preparation& preparation,
                              const TrainingRecord& record,
+                             const partitioner::Plan& plan,
                              Trainer& trainer,
                              const Communicator& communicator,
                              const SessionObserver& observer) {
@@ -202,6 +204,14 @@ TrainingState begin_training(const TrainingRequest& request,
                       .post_local_steps = options.post_local_steps,
                       .record = record};
   take_weights(request, model.network, trainer, communicator, observer);
+  if (request.started_again && !request.state_folder.empty()) {
+    if (const auto kept =
+            restore_kept_state(request.state_folder, model.network, plan, trainer, communicator)) {
+      begun.step = kept->step;
+      begun.images_seen = kept->images_seen;
+      return begun;
+    }
+  }
   if (request.resume.empty()) {
     return begun;
   }

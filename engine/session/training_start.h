@@ -66,6 +66,7 @@ void compare_classes(const TrainingRequest& request,
                                            const partitioner::ModelFile& model,
                                            const Preparation& preparation,
                                            const TrainingRecord& record,
+                                           const partitioner::Plan& plan,
                                            Trainer& trainer,
                                            const Communicator& communicator,
                                            const SessionObserver& observer);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <csignal>
 #include <string_view>
 
 #include "partitioner/base/region.h"
@@ -21,7 +22,7 @@ inline constexpr const char* kTakeOverLog = "supervisor.log";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
 // A rank that was asked to pause has ended after a whole step, with its state kept.
-inline constexpr int kPaused = 76;
+inline constexpr int kPaused = 128 + SIGUSR1;
 
 // Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
 // program, but for what agents set themselves.

@@ -548,8 +548,7 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
     exit_code_ = 128 + signal_;
     return;
   }
-  if (link(device).is_here() && !link(device).is_ready() &&
-      faults_in_a_row_ <= kMostFaultsInARow) {
+  if (link(device).is_here() && !link(device).is_ready() && faults_in_a_row_ <= kMostFaultsInARow) {
     say(what);
     start_agent(device);  // somebody has killed it; this machine itself is there
     world_.reset();
@@ -724,6 +723,7 @@ void SupervisedRun::start_world() {
                                            {"world", worlds_},
                                            {"ranks", ranks},
                                            {"size", world_->size()},
+                                           {"again", worlds_ > 1 || request_.goes_on ? 1 : 0},
                                            {"words", words}});
   }
 }

@@ -75,6 +75,13 @@ int stop_signal() {
   return first_signal.load();
 }
 
+void request_stop(int signal) {
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, signal)) {
+    first_ms = now_ms();
+  }
+}
+
 std::string signal_name(int signal) {
   for (const auto& [number, name] : kStopSignals) {
     if (number == signal) {

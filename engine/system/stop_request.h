@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <csignal>
 #include <stdexcept>
 #include <string>
 
@@ -19,6 +20,12 @@ void take_stop_signals(void (*end_at_once)(int signal), bool hangup_ignored);
 
 // The first signal that came while an OrderlyStop lived; 0: none.
 [[nodiscard]] int stop_signal();
+
+// What an agent asks for by it: an end after this step, of which nothing has to be saved.
+inline constexpr int kPauseSignal = SIGUSR1;
+
+// The same as if that signal had come while an OrderlyStop lives; for another thread.
+void request_stop(int signal);
 
 // "SIGINT"
 [[nodiscard]] std::string signal_name(int signal);

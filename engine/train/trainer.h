@@ -117,6 +117,8 @@ class Trainer {
   // AgreedError.
   [[nodiscard]] bool runs_ahead() const { return relay_ != nullptr; }
   void report(std::optional<std::string> problem);
+  // Whether replicas have parameters of their own between some steps.
+  [[nodiscard]] bool has_independent_replicas() const { return synchroniser_ != nullptr; }
 
   // For a checkpoint, and to be filled from one before resume_at().
   [[nodiscard]] RankState rank_state();

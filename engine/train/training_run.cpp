@@ -107,6 +107,9 @@ void TrainingRun::take_step() {
   if (saves) {
     checkpoint();
   }
+  if (result.stop_signal == kPauseSignal) {
+    throw Stopped(kPauseSignal);  // the state is kept elsewhere
+  }
   if (result.stop_signal != 0) {
     stop(result.stop_signal);
   }

@@ -12,7 +12,7 @@ training=(train "$models/lenet5.cfg" --data "$data" --batch 8 --no-eval --progre
 refused_alone 'expected --hostfile FILE, -n N or --continue DIR' run -- "${training[@]}" --steps 2 --run "$folder/a"
 refused_alone 'expected train or choose and its options after --' run -n 2
 refused_alone 'expected train or choose and its options after --' run -n 2 -- plan "$models/lenet5.cfg"
-refused_alone 'expected --run DIR' run -n 2 -- "${training[@]}" --steps 2
+refused_alone '--run is required' run -n 2 -- "${training[@]}" --steps 2
 refused_alone 'unknown option --wobble' run -n 2 -- "${training[@]}" --steps 2 --run "$folder/a" --wobble
 refused_alone 'that trains nothing' run -n 2 -- train --help
 refused_alone 'there is no record of a run' run --continue "$folder/nowhere"

@@ -1,0 +1,42 @@
+// What a rank and the agent that has started it tell each other, a line of JSON at a time: see
+// supervisor. A rank that mpiexec has started has no agent, and all of this does nothing.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::engine {
+
+// The folder in which the state of the last step is to be kept; empty: nowhere.
+[[nodiscard]] std::string state_folder_of_agent();
+
+// Whether this is no first start: the run folder is this run's own, and training goes on from what
+// was kept, or from the folder's checkpoint.
+[[nodiscard]] bool is_started_again();
+
+// A file of what has happened since ranks ran last, a JSON object a line; empty: there is none.
+[[nodiscard]] std::string faults_file();
+
+class AgentLine {
+ public:
+  // Tells the agent four times a second, from a thread of its own, that this rank is alive, and
+  // asks the program to stop by kPauseSignal (see stop_request.h) when the agent wants a pause.
+  AgentLine();
+  ~AgentLine();
+  AgentLine(const AgentLine&) = delete;
+  AgentLine& operator=(const AgentLine&) = delete;
+
+  // "setup", "steps" or "test".
+  void tell_phase(const std::string& phase) const;
+  void tell_step(long step, long last) const;
+  // Ranks of which this one has heard nothing.
+  void tell_silent(const std::vector<int>& ranks) const;
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace tessera::engine
