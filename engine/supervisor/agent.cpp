@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <list>
 #include <map>
 #include <memory>
@@ -75,6 +76,9 @@ class Agent {
   void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
   void take_over();
+  void take_state();
+  [[nodiscard]] bool supervisor_is_heard() const;
+  void note_that_supervisor_is_heard();
   void look_for(const std::string& token);
 
   AgentOptions options_;
@@ -94,7 +98,8 @@ class Agent {
   std::optional<MirrorCopy> mirror_;
   json record_;     // of the run, for a supervisor that takes over
   long place_ = 0;  // among the devices, the supervisor's own first
-  bool has_taken_over_ = false;
+  double next_take_over_s_ = 0;
+  double noted_s_ = 0;  // when it was last noted that the supervisor is heard
   bool ends_ = false;
 };
 
@@ -117,6 +122,7 @@ int Agent::run() {
         take(*message);
       }
     }
+    note_that_supervisor_is_heard();
     look_at_ranks();
     if (next_world_ && (ranks_.empty() || now_s() > next_world_s_ + kLongestKill_s)) {
       const json message = *std::exchange(next_world_, std::nullopt);
@@ -173,6 +179,27 @@ bool Agent::is_abandoned() {
   return gone;
 }
 
+// From here on another agent of this run ends, and older supervisors are refused.
+void Agent::take_state() {
+  state_.emplace(run_);
+  write_atomically(state_->path() / kRecordName, record_.dump(1) + "\n");
+}
+
+// By the agent that is here already, in seconds of this machine's clock.
+bool Agent::supervisor_is_heard() const {
+  std::ifstream file(StateFolder::of_run(run_) / kHeardName);
+  double heard_s = 0;
+  return (file >> heard_s) && heard_s <= now_s() && now_s() - heard_s < kAgentPatience * limit_s_;
+}
+
+void Agent::note_that_supervisor_is_heard() {
+  constexpr double kBetween_s = 0.5;
+  if (state_ && now_s() - noted_s_ > kBetween_s && now_s() - heard_s_ < kBetween_s) {
+    noted_s_ = now_s();
+    std::ofstream(state_->path() / kHeardName) << fmt::format("{:.3f}\n", noted_s_);
+  }
+}
+
 // Whether this device sees the supervisor's run folder itself; else it is to have a copy.
 void Agent::look_for(const std::string& token) {
   const std::filesystem::path run = text_in(record_, "run_folder");
@@ -187,10 +214,11 @@ void Agent::look_for(const std::string& token) {
 // In a process of its own that outlives this one: it will start another agent here, which ends
 // this.
 void Agent::take_over() {
-  if (has_taken_over_ || place_ == 0 || !state_ || !record_.is_object()) {
+  constexpr double kBetweenTries_s = 30;
+  if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_.is_object()) {
     return;
   }
-  has_taken_over_ = true;
+  next_take_over_s_ = now_s() + kBetweenTries_s;
   const std::string run = text_in(record_, "run_folder");
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const Descriptor log(::open((std::filesystem::path(run) / kTakeOverLog).c_str(),
@@ -263,8 +291,12 @@ void Agent::greet(const json& message) {
     supervisor_.send(json{{"is", "superseded"}, {"generation", newest}});
     return;
   }
-  state_.emplace(run_);
-  write_atomically(state_->path() / kRecordName, record_.dump(1) + "\n");
+  if (number_in(message, "takes_over") == 0) {
+    take_state();
+  } else if (supervisor_is_heard()) {
+    supervisor_.send(json{{"is", "heard"}});
+    return;
+  }
   supervisor_.send(json{{"is", "hello"},
                         {"version", options_.version},
                         {"host", host_name()},
@@ -274,8 +306,19 @@ void Agent::greet(const json& message) {
 void Agent::start(const json& message) {
   world_ = number_in(message, "world");
   const auto ranks = message.find("ranks");
+  if (!state_ && is_run_number(run_)) {
+    take_state();
+  }
   if (!state_ || ranks == message.end() || !ranks->is_array()) {
     throw InputError("a world was to start before it was told of");
+  }
+  // What the words name, in a folder that has the same name on all devices.
+  if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
+    for (const auto& [name, text] : files->items()) {
+      if (is_mirrored_name(name) && text.is_string()) {
+        write_atomically(state_->path() / name, text.get<std::string>());
+      }
+    }
   }
   for (const json& rank : *ranks) {
     start_rank(message, rank.is_number_integer() ? rank.get<int>() : 0);

@@ -22,17 +22,20 @@ bool is_ssh(const std::string& shell) {
 
 }  // namespace
 
-std::vector<std::string> agent_command(const AgentStart& how, const std::string& host) {
+std::vector<std::string> agent_command(const AgentStart& how, const std::string& host, bool quiet) {
   std::vector<std::string> words{how.remote_shell};
   if (is_ssh(how.remote_shell)) {
     // Nobody is there to answer questions, and a device that is off answers nothing.
     words.insert(words.end(), {"-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
+    if (quiet) {
+      words.emplace_back("-q");
+    }
   }
   words.insert(words.end(), {host, in_quotes(how.program) + " agent"});
   return words;
 }
 
-void AgentLink::start(const AgentStart& how, const nlohmann::json& hello) {
+void AgentLink::start(const AgentStart& how, bool quiet, const nlohmann::json& hello) {
   constexpr int kOutput = 3;
   drop();
   auto [mine, theirs] = socket_pair();
@@ -40,7 +43,7 @@ void AgentLink::start(const AgentStart& how, const nlohmann::json& hello) {
       .words =
           here_
               ? std::vector<std::string>{how.program, "agent", "--output", std::to_string(kOutput)}
-              : agent_command(how, host_.name),
+              : agent_command(how, host_.name, quiet),
       .environment = {},
       .folder = "",
       .descriptors = {{STDIN_FILENO, theirs.number()},

@@ -29,8 +29,9 @@ class AgentLink {
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] bool is_ready() const { return state_ == State::Ready; }
 
-  // Starts an agent there; `hello` is what it is told first. Throws InputError.
-  void start(const AgentStart& how, const nlohmann::json& hello);
+  // Starts an agent there, without a word of ssh where it cannot if `quiet`; `hello` is what it is
+  // told first. Throws InputError.
+  void start(const AgentStart& how, bool quiet, const nlohmann::json& hello);
   // The agent has answered.
   void ready() { state_ = State::Ready; }
   // Ends the connection, and the remote shell with it.
@@ -60,6 +61,7 @@ class AgentLink {
 // The words that start an agent on a host: a remote shell has its command as one word, quoted for
 // the shell at the far end.
 [[nodiscard]] std::vector<std::string> agent_command(const AgentStart& how,
-                                                     const std::string& host);
+                                                     const std::string& host,
+                                                     bool quiet = false);
 
 }  // namespace tessera::engine

@@ -19,6 +19,7 @@ inline constexpr double kStateKept_s = 15 * 60;  // on a device that the supervi
 inline constexpr double kBetweenTakers_s = 10;  // from one device's try to take over to the next's
 
 inline constexpr const char* kTakeOverLog = "supervisor.log";
+inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
 // A rank that was asked to pause has ended after a whole step, with its state kept.

@@ -91,6 +91,10 @@ class SupervisedRun {
   void lose(int device, const std::string& what);
   void fault(const std::string& what, int device, bool leave_out);
   void note_fault(const std::string& what, int device) const;
+  void note_event(const std::string& kind,
+                  const std::string& what,
+                  int device,
+                  double since_unix_s) const;
   void write_record() const;
   [[nodiscard]] bool may_take_over() const;
   void keep_copy();
@@ -99,6 +103,7 @@ class SupervisedRun {
   void expect_same_program(int device, const json& message);
   [[nodiscard]] std::vector<int> devices_of_ranks() const;
   [[nodiscard]] std::vector<std::string> words_now() const;
+  [[nodiscard]] json files_named_in(const std::vector<std::string>& words) const;
   [[nodiscard]] std::string cluster_of(const std::vector<int>& devices) const;
   void say(const std::string& text) const { request_.say(printable(text)); }
   [[nodiscard]] const std::string& name_of(int device) const { return link(device).host().name; }
@@ -167,7 +172,7 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
 int SupervisedRun::run() {
   const OrderlyStop orderly;  // ranks say what they do
   wait_for_agents();
-  if (request_.takes_over && !may_take_over()) {
+  if (!exit_code_ && request_.takes_over && !may_take_over()) {
     say("too few devices can be reached to take this run over");
     return kNoGoingOn;
   }
@@ -268,12 +273,15 @@ void SupervisedRun::finish_copy() {
 }
 
 void SupervisedRun::start_agent(int device) {
+  // What ssh says of a device that is away is said once.
   link(device).start(request_.agents,
+                     world_.has_value(),
                      json{{"do", "hello"},
                           {"run", record_.run_number},
                           {"limit_ms", static_cast<long>(silence_s_ * 1000)},
                           {"folder", record_.folder},
                           {"place", device},
+                          {"takes_over", request_.takes_over ? 1 : 0},
                           {"record", to_json(record_)},
                           {"environment", environment_for_ranks()}});
 }
@@ -371,6 +379,11 @@ void SupervisedRun::take(int device, const json& message) {
     take_look(device, message);
     return;
   }
+  if (what == "heard") {
+    say(fmt::format("the supervisor of this run is heard on {}", name_of(device)));
+    exit_code_ = kNoGoingOn;
+    return;
+  }
   if (what == "superseded") {
     say("another device has taken this run over: it ends here");
     exit_code_ = kNoGoingOn;
@@ -453,7 +466,7 @@ void SupervisedRun::take_status(int device, const json& message) {
     world_->finish_step(step, number_in(status, "last"), now_s());
     if (fault_s_) {
       change_s_ = now_s() - *fault_s_;
-      say(fmt::format("step {} is done, {:.1f} s after that", step, change_s_));
+      say(fmt::format("step {} is done, {:.1f} s after the last one", step, change_s_));
     }
     fault_s_.reset();
     faults_in_a_row_ = 0;
@@ -542,7 +555,7 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
     return;
   }
   ++faults_in_a_row_;
-  fault_s_ = fault_s_.value_or(now_s());
+  fault_s_ = fault_s_.value_or(world_ ? world_->moved_s() : now_s());
   note_fault(what, device);
   if (signal_ != 0) {
     exit_code_ = 128 + signal_;
@@ -574,8 +587,22 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
 }
 
 void SupervisedRun::note_fault(const std::string& what, int device) const {
+  // Since the last finished step.
+  note_event("fault", what, device, unix_s() - (world_ ? now_s() - world_->moved_s() : 0));
+}
+
+// For rank 0, which has the events of the run.
+void SupervisedRun::note_event(const std::string& kind,
+                               const std::string& what,
+                               int device,
+                               double since_unix_s) const {
   std::ofstream file(StateFolder::of_run(record_.run_number) / kFaultsName, std::ios::app);
-  file << json{{"unix_s", unix_s()}, {"text", what}, {"device", name_of(device)}}.dump() << '\n';
+  file << json{{"kind", kind},
+               {"unix_s", since_unix_s},
+               {"text", what},
+               {"device", name_of(device)}}
+              .dump()
+       << '\n';
 }
 
 void SupervisedRun::look_at_world() {
@@ -641,6 +668,7 @@ void SupervisedRun::look_for_returns() {
                                        fmt::join(names, ", "),
                                        names.size() == 1 ? "is" : "are");
   say(what);
+  note_event("return", what, back.front(), unix_s());
   pausing_ = true;
   pausing_since_s_ = now_s();
   for (AgentLink& agent : agents_) {
@@ -702,12 +730,28 @@ std::vector<std::string> SupervisedRun::words_now() const {
   return words;
 }
 
+// Partitions and profiles that were made here: all ranks read them.
+json SupervisedRun::files_named_in(const std::vector<std::string>& words) const {
+  const std::filesystem::path folder = StateFolder::of_run(record_.run_number);
+  json files = json::object();
+  for (const char* option : {"--partition", "--cluster"}) {
+    const std::filesystem::path file = value_of(words, option);
+    if (file.parent_path() == folder) {
+      std::ifstream content(file);
+      files[file.filename().string()] =
+          std::string(std::istreambuf_iterator<char>(content), std::istreambuf_iterator<char>());
+    }
+  }
+  return files;
+}
+
 void SupervisedRun::start_world() {
   pausing_ = false;
   in_steps_ = false;
   ++worlds_;
   world_.emplace(worlds_, devices_of_ranks(), now_s());
   const std::vector<std::string> words = words_now();
+  const json files = files_named_in(words);
   for (int device = 0; device < roster_.size(); ++device) {
     if (!link(device).is_ready()) {
       continue;
@@ -724,6 +768,7 @@ void SupervisedRun::start_world() {
                                            {"ranks", ranks},
                                            {"size", world_->size()},
                                            {"again", worlds_ > 1 || request_.goes_on ? 1 : 0},
+                                           {"files", files},
                                            {"words", words}});
   }
 }
