@@ -88,6 +88,9 @@ void RunRecord::begin(const partitioner::Network& network,
       found = best_so_far(folder_->file(run_file::kBest), network, step);
     }
     folder_->prepare();
+    // One that was not fit to go on from must not take the place of the one that was.
+    keeps_checkpoint_ = !folder_->goes_on() || std::filesystem::path(options_.resume).filename() !=
+                                                   run_file::kPreviousCheckpoint;
     metrics_.emplace(folder_->file(run_file::kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
     for (auto& damage :
@@ -207,10 +210,17 @@ void RunRecord::expect_there() const {
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
   on_root(*trains_, [&] { metrics_->lines().sync(); });
-  save_into(checkpoint_file(), trainer, begun, std::nullopt);
+  save_into(
+      checkpoint_file(),
+      keeps_checkpoint_ ? options_.folder / run_file::kPreviousCheckpoint : std::filesystem::path(),
+      trainer,
+      begun,
+      std::nullopt);
+  keeps_checkpoint_ = true;
 }
 
 void RunRecord::save_into(const std::filesystem::path& file,
+                          const std::filesystem::path& previous,
                           Trainer& trainer,
                           const TrainingState& begun,
                           const std::optional<TestResult>& tested) {
@@ -219,12 +229,14 @@ void RunRecord::save_into(const std::filesystem::path& file,
   state.images_seen += (state.step - begun.step) * trainer.options().training.batch;
   state.tested = tested;
   state.latest_losses = trainer.latest_losses();
-  save_checkpoint(file,
-                  state,
-                  trainer.execution().parameters(),
-                  trainer.optimizer(),
-                  trainer.rank_state(),
-                  *trains_);
+  const auto written = write_checkpoint(file,
+                                        previous,
+                                        state,
+                                        trainer.execution().parameters(),
+                                        trainer.optimizer(),
+                                        trainer.rank_state(),
+                                        *trains_);
+  on_root(*trains_, [&] { written->commit(); });
 }
 
 void RunRecord::add_evaluation(Trainer& trainer,
@@ -243,7 +255,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
   });
   const BestSoFar now{step, {result.score(), result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
-    save_into(options_.folder / run_file::kBest, trainer, begun, now.tested);
+    save_into(options_.folder / run_file::kBest, {}, trainer, begun, now.tested);
     best_ = now;
     since_best_ = 0;
   } else {
@@ -280,7 +292,7 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
         }
         epochs_->copy_to(rescued / run_file::kEpochs);
       });
-      save_into(rescued / run_file::kCheckpoint, trainer, begun, std::nullopt);
+      save_into(rescued / run_file::kCheckpoint, {}, trainer, begun, std::nullopt);
     } catch (const AgreedError&) {
       continue;  // no room there either
     }

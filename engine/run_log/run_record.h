@@ -87,6 +87,7 @@ class RunRecord {
   void expect_there() const;
   void save(Trainer& trainer, const TrainingState& begun);
   void save_into(const std::filesystem::path& file,
+                 const std::filesystem::path& previous,
                  Trainer& trainer,
                  const TrainingState& begun,
                  const std::optional<TestResult>& tested);
@@ -110,6 +111,7 @@ class RunRecord {
   std::optional<EpochTable> epochs_;  // rank 0
   std::vector<std::string> class_names_;
   std::optional<BestSoFar> best_;
+  bool keeps_checkpoint_ = true;  // the one that the next replaces, as the previous one
   Index since_best_ = 0;
   std::vector<std::string> damage_;  // rank 0
 };

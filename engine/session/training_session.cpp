@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/session/session_run.h"
+#include "engine/session/training_start.h"
 
 namespace tessera::engine {
 
@@ -20,6 +21,8 @@ TrainingSession::~TrainingSession() = default;
 
 TrainingResult TrainingSession::run() {
   const SessionObserver& messages = state_->observer.messages;
+  state_->request.resume =
+      checkpoint_to_resume(state_->request.resume, state_->communicator, messages);
   std::optional<PartitionChooser> chooser;
   if (state_->request.devices) {
     chooser.emplace(state_->request, messages);
