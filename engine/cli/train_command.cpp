@@ -4,6 +4,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/move_report.h"
+#include "engine/cli/process_end.h"
 #include "engine/cli/resume_command.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/terminal.h"
@@ -89,7 +90,7 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   LastCheckpoint saved;
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSession session(request, communicator, printer.observer());
-  saved.on_stall([&session](const std::string& what) { session.record_failure(what); });
+  saved.on_stall([&session](const std::string& what) { session.record_failure(what, kStalled); });
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   const TrainingResult result = session.run();

@@ -143,8 +143,8 @@ void RunLog::draw_sheets(Index step,
   }
 }
 
-void RunLog::end(const std::string& state, const std::string& reason) {
-  if (communicator_->rank() == 0 && summary_.end(state, reason)) {
+void RunLog::end(const std::string& state, const std::string& reason, int exit_code) {
+  if (communicator_->rank() == 0 && summary_.end(state, reason, exit_code)) {
     const char* kind = state == "finished" ? "finish" : state == "failed" ? "failure" : "signal";
     events_.add(kind, reason.empty() ? state : reason);
   }

@@ -55,7 +55,7 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
       summary_.first_step = before["first_step"].get<Index>();
     }
   }
-  write_atomically(path, text("running", ""));
+  write_atomically(path, text("running", "", {}));
   path_ = path;
   ended_ = false;
 }
@@ -64,7 +64,7 @@ void RunSummaryFile::predict(const std::optional<double>& step_s) {
   const std::lock_guard lock(mutex_);
   summary_.predicted_step_s = step_s;
   if (!path_.empty() && !ended_) {
-    write_atomically(path_, text("running", ""));
+    write_atomically(path_, text("running", "", {}));
   }
 }
 
@@ -78,20 +78,22 @@ void RunSummaryFile::set_cache(RunSummary::Cache cache) {
   summary_.cache = std::move(cache);
 }
 
-bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
+bool RunSummaryFile::end(const std::string& state, const std::string& reason, int exit_code) {
   constexpr std::chrono::seconds kPatience{1};  // whoever calls it may be about to end the process
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock() || path_.empty() || std::exchange(ended_, true)) {
     return false;
   }
   try {
-    write_atomically(path_, text(state, reason));
+    write_atomically(path_, text(state, reason, exit_code));
   } catch (const InputError&) {
   }
   return true;
 }
 
-std::string RunSummaryFile::text(const std::string& state, const std::string& reason) const {
+std::string RunSummaryFile::text(const std::string& state,
+                                 const std::string& reason,
+                                 std::optional<int> exit_code) const {
   OrderedJson ranks = OrderedJson::array();
   for (const RunSummary::Rank& rank : summary_.ranks) {
     ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
@@ -99,6 +101,7 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
   const OrderedJson json{
       {"state", state},
       {"reason", reason},
+      {"exit_code", or_null<OrderedJson>(exit_code)},
       {"started", started_},
       {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
       {"version", summary_.version},

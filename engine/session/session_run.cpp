@@ -11,6 +11,7 @@
 #include "engine/session/step_prediction.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/pass_end.h"
@@ -40,10 +41,10 @@ TrainingResult SessionRun::run() {
             .tests_since_best = record_.evaluations_since_best(),
             .risen_loss = loss_trend_ ? loss_trend_->risen() : std::nullopt};
   } catch (const Stopped& stopped) {
-    run_log_.end("interrupted", stopped.what());
+    run_log_.end("interrupted", stopped.what(), stopped.exit_code());
     throw;
   } catch (const std::exception& error) {
-    run_log_.end("failed", error.what());
+    run_log_.end("failed", error.what(), exit_code_of(error));
     throw;
   }
 }
@@ -219,7 +220,7 @@ void SessionRun::end(Index program_bytes) {
   run_log_.sent(sent);
   run_log_.cache(setup_.caching().use());
   setup_.caching().finish();
-  run_log_.end("finished", "");
+  run_log_.end("finished", "", 0);
   on_root(communicator_, [&] {
     if (const std::string text = described(sent); !text.empty()) {
       messages_.say("messages sent: " + text + "\n");

@@ -32,8 +32,8 @@ TrainingResult TrainingSession::run() {
   return SessionRun(*state_, setup, chosen).run();
 }
 
-void TrainingSession::record_failure(const std::string& reason) {
-  state_->run_log.end("failed", reason);
+void TrainingSession::record_failure(const std::string& reason, int exit_code) {
+  state_->run_log.end("failed", reason, exit_code);
 }
 
 void TrainingSession::record_warning(const std::string& text) {

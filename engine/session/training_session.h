@@ -82,9 +82,9 @@ class TrainingSession {
   // Trains, once. All ranks call it together.
   TrainingResult run();
 
-  // Writes into the run's records that it failed, for whoever is about to end the process. Any
-  // thread of any rank may call it during run(); rank 0's is kept.
-  void record_failure(const std::string& reason);
+  // Writes into the run's records that it failed, and how the process is about to end, for whoever
+  // is about to end the process. Any thread of any rank may call it during run(); rank 0's is kept.
+  void record_failure(const std::string& reason, int exit_code);
   // The same of what does not end it.
   void record_warning(const std::string& text);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
@@ -23,6 +24,8 @@ using engine::known;
 using engine::read_run;
 using engine::RunClock;
 using engine::RunState;
+using tests::bytes_of;
+using tests::has;
 using tests::TemporaryFolder;
 
 engine::RunSummary some_summary() {
@@ -46,7 +49,7 @@ engine::RunSummary some_summary() {
 TEST_CASE("run.json says what was started, and how it ended first") {
   const TemporaryFolder folder;
   engine::RunSummaryFile file;
-  CHECK(!file.end("failed", "it has not begun"));
+  CHECK(!file.end("failed", "it has not begun", 1));
   file.begin(folder / "run.json", some_summary(), false);
   engine::RunData data = read_run(folder.path());
   REQUIRE(data.info);
@@ -60,8 +63,10 @@ TEST_CASE("run.json says what was started, and how it ended first") {
   CHECK(data.info->memory_limit_bytes == 1 << 20);
   CHECK(!known(data.info->predicted_step_s));
   CHECK(data.info->ended.empty());
-  CHECK(file.end("finished", ""));
-  CHECK(!file.end("failed", "too late"));
+  CHECK(has(bytes_of(folder / "run.json"), "\"exit_code\": null"));
+  CHECK(file.end("finished", "", 0));
+  CHECK(!file.end("failed", "too late", 2));
+  CHECK(has(bytes_of(folder / "run.json"), "\"exit_code\": 0,"));
   data = read_run(folder.path());
   CHECK(data.state == RunState::Finished);
   CHECK(data.reason.empty());
