@@ -98,17 +98,17 @@ TrainingObserver RunLog::observer() {
                   }
                 }
               },
-          .checkpoint =
-              [this](Index step) {
-                if (communicator_->rank() == 0) {
-                  events_.add("checkpoint", fmt::format("checkpoint after step {}", step));
-                }
-              },
           .evaluation =
               [this](Index step, double epoch, const EvaluationResult& result) {
                 add_evaluation(step, epoch, result);
               },
           .end = [this](Index /*step*/) { timing_->flush(); }};
+}
+
+void RunLog::saved(Index step) {
+  if (communicator_->rank() == 0) {
+    events_.add("checkpoint", fmt::format("checkpoint after step {}", step), -1, step);
+  }
 }
 
 void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& result) {

@@ -69,6 +69,9 @@ class RunLog {
 
   // Adds an event: `kind` is a word. On rank 0.
   void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
+  // That a checkpoint after that step is on the disk. Any thread of any rank may call it; rank 0's
+  // is kept.
+  void saved(Index step);
   // What all ranks have sent in the steps, to be written when the run ends.
   void sent(SentMessages sent) { summary_.set_sent(std::move(sent)); }
   // What keeping pictures has come to, likewise.

@@ -297,6 +297,13 @@ RunRecord::Options SessionRun::record_options() const {
           .resume = request_.resume,
           .replace = request_.replace,
           .monitor = monitor_options(),
+          .saved =
+              [this](Index step) {
+                run_log_.saved(step);
+                if (observer_.checkpoint) {
+                  observer_.checkpoint(record_.checkpoint_file().string(), step);
+                }
+              },
           .some_rest = changes_partition(),
           .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },
           .resume_advice = observer_.resume_advice_in};

@@ -148,6 +148,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     const StepsTold told(*this);
     try {
       work(run);
+      record_.settle();  // before the ranks that take part change
     } catch (const Stopped& stopped) {
       throw Stopped(stopped.signal(),
                     what_was_saved(stopped.signal(), phase.trainer().steps_done()));
@@ -192,13 +193,7 @@ void SessionRun::add_observers(TrainingRun& run) {
       }
     }});
   }
-  run.add({.checkpoint =
-               [this](Index step) {
-                 if (observer_.checkpoint) {
-                   observer_.checkpoint(record_.checkpoint_file().string(), step);
-                 }
-               },
-           .enough = [this] { return is_out_of_patience(); }});
+  run.add({.enough = [this] { return is_out_of_patience(); }});
 }
 
 std::string SessionRun::what_was_saved(int signal, Index step) const {

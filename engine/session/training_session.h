@@ -45,7 +45,8 @@ struct TrainingSessionObserver {
 
   MoveObserver moves = {};
 
-  // On every rank, also of the checkpoint that the run goes on from, with its step.
+  // On every rank, also of the checkpoint that the run goes on from, with its step: the file is on
+  // the disk. On rank 0 a thread of its own may call it, between the ones before and after it.
   std::function<void(const std::string& file, Index step)> checkpoint = {};
 
   // How a user goes on from a checkpoint, for messages and reports, rank 0's: with the same ranks
