@@ -10,6 +10,9 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
+#include "engine/files/written_bytes.h"
+#include "engine/run_log/write_budget.h"
+#include "engine/system/clock.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/base/errors.h"
@@ -80,6 +83,8 @@ void RunRecord::begin(const partitioner::Network& network,
                       Index step,
                       std::vector<std::string> class_names) {
   class_names_ = std::move(class_names);
+  written_before_ = bytes_written();
+  begun_s_ = now_s();
   std::optional<BestSoFar> found;
   Index since_best = 0;
   double begun_s = 0;
@@ -238,6 +243,15 @@ void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
       }
     });
   }
+}
+
+bool RunRecord::may_write_checkpoint() const {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(checkpoint_file(), error);
+  return trains_->share(
+      is_within_write_budget(static_cast<double>(bytes_written() - written_before_),
+                             error ? 0 : static_cast<double>(size),
+                             now_s() - begun_s_));
 }
 
 void RunRecord::settle() {

@@ -70,6 +70,10 @@ class RunRecord {
   // a run does it by itself.
   void settle();
 
+  // Whether a checkpoint that nobody asked for by an interval is worth the wear of the disk, see
+  // write_budget.h. By those who take part, together.
+  [[nodiscard]] bool may_write_checkpoint() const;
+
   // The last samples of all devices. Where some ranks rest, all call it together after the run.
   void finish_monitor();
 
@@ -131,6 +135,8 @@ class RunRecord {
   bool keeps_checkpoint_ = true;  // the one that the next replaces, as the previous one
   Index since_best_ = 0;
   std::vector<std::string> damage_;  // rank 0
+  std::int64_t written_before_ = 0;  // bytes of this process, when the run began
+  double begun_s_ = 0;
   // The step of a checkpoint of which this rank does not know yet that it is on the disk.
   std::optional<Index> unsettled_;
   // Rank 0's, of one file each. They use what is above.

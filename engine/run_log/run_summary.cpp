@@ -10,6 +10,8 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/files/written_bytes.h"
+#include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/regular_file.h"
@@ -45,6 +47,8 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
   const std::lock_guard lock(mutex_);
   summary_ = std::move(summary);
   started_ = utc_now();
+  written_before_ = bytes_written();
+  begun_s_ = now_s();
   if (goes_on) {
     const OrderedJson before = earlier(path);
     if (before.is_object() && before.contains("started") && before["started"].is_string()) {
@@ -128,6 +132,9 @@ std::string RunSummaryFile::text(const std::string& state,
        summary_.sent.bytes.empty() ? OrderedJson() : OrderedJson(sum_of_bytes(summary_.sent))},
       {"sent_bytes_by_rank", summary_.sent.bytes},
       {"sent_steps", summary_.sent.steps},
+      {"written_bytes",
+       state == "running" ? OrderedJson() : OrderedJson(bytes_written() - written_before_)},
+      {"written_s", state == "running" ? OrderedJson() : OrderedJson(now_s() - begun_s_)},
       {"cache", cache_json(summary_.cache)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";

@@ -78,7 +78,9 @@ class RunSummaryFile {
   std::timed_mutex mutex_;
   std::filesystem::path path_;  // empty: not begun
   RunSummary summary_;
-  std::string started_;  // UTC
+  std::string started_;              // UTC
+  std::int64_t written_before_ = 0;  // bytes of this process, when the run began
+  double begun_s_ = 0;
   bool ended_ = false;
 };
 
