@@ -1,7 +1,6 @@
 #include "engine/run_log/background_work.h"
 
 #include <chrono>
-#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -15,7 +14,9 @@ void BackgroundWork::start(std::function<void()> work) {
   try {
     jobs_.push_back(std::async(std::launch::async, work));
   } catch (const std::system_error&) {  // no more threads
-    work();
+    std::packaged_task<void()> now(work);
+    now();  // what it throws comes out where that of a thread does
+    jobs_.push_back(now.get_future());
   }
 }
 

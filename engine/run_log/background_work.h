@@ -17,8 +17,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // Starts `work`; where no thread can be started, does it now. Work that was started before may be
-  // going on.
+  // Starts `work`; where no thread can be started, does it now, and throws nothing either. Work
+  // that was started before may be going on.
   void start(std::function<void()> work);
 
   // Whether all is done. Throws what work that is done has thrown, once.
