@@ -30,6 +30,7 @@
 #include "engine/comm/watchdog.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/simd/block_kernels.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/host_name.h"
 #include "engine/system/launcher.h"
 #include "engine/system/limits.h"
@@ -41,7 +42,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr int kCheckFailed = 1;
-constexpr int kInputError = 2;
 
 constexpr const char* kAbout =
     "Trains convolutional networks on several small machines at once: feature maps\n"
@@ -73,13 +73,13 @@ bool reader_has_gone(const std::system_error& error) {
 int report(const std::exception& error) {
   if (dynamic_cast<const InputError*>(&error) != nullptr) {
     complain(error.what());
-    return kInputError;
+    return exit_code_of(error);
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     complain(
         "there is not enough memory: use fewer images at a time (--batch, --subdivisions) or more "
         "ranks; `tessera plan` says what each needs");
-    return kInputError;
+    return exit_code_of(error);
   }
   if (const auto* failure = dynamic_cast<const std::system_error*>(&error)) {
     if (reader_has_gone(*failure)) {
@@ -91,14 +91,14 @@ int report(const std::exception& error) {
                                      rank_on(rank_started(), host_name()),
                                      limits.empty() ? "" : ": ",
                                      limits)));
-      return kInputError;
+      return exit_code_of(error);
     }
     const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
     complain(where + printable(error.what()));
-    return kInputError;
+    return exit_code_of(error);
   }
   complain("internal error: " + printable(error.what()));
-  return kCheckFailed;
+  return exit_code_of(error);
 }
 
 // What was printed may still be on its way to a disk that is full, or to a reader who has gone

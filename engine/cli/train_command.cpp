@@ -5,6 +5,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/move_report.h"
+#include "engine/cli/process_end.h"
 #include "engine/cli/resume_command.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/terminal.h"
@@ -14,6 +15,8 @@
 #include "engine/session/training_session.h"
 #include "engine/system/agent_line.h"
 #include "engine/system/say.h"
+#include "engine/train/intact_checkpoint.h"
+#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
@@ -97,10 +100,21 @@ void go_on_as_agent_says(TrainingRequest& request, const Communicator& communica
   if (!request.started_again) {
     return;
   }
-  const std::filesystem::path own = std::filesystem::path(request.run) / run_file::kCheckpoint;
-  std::error_code error;
-  if (communicator.share(std::filesystem::exists(own, error))) {
-    request.resume = own.string();
+  // 0: none, 1: the newest, 2: the one before it.
+  int which = 0;
+  if (communicator.rank() == 0) {
+    try {
+      const IntactCheckpoint found = newest_intact_checkpoint(request.run);
+      which = found.file.filename() == run_file::kCheckpoint ? 1 : 2;
+    } catch (const InputError&) {
+      // What was kept is enough, and a run that has neither begins again.
+    }
+  }
+  which = communicator.share(which);
+  if (which > 0) {
+    request.resume = (std::filesystem::path(request.run) /
+                      (which == 1 ? run_file::kCheckpoint : run_file::kPreviousCheckpoint))
+                         .string();
     request.weights.clear();
   }
 }
@@ -123,7 +137,7 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
     begin(ahead);
   };
   TrainingSession session(request, communicator, observer);
-  saved.on_stall([&session](const std::string& what) { session.record_failure(what); });
+  saved.on_stall([&session](const std::string& what) { session.record_failure(what, kStalled); });
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
   saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell_silent(ranks); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);

@@ -63,7 +63,11 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       app,
       request.seed,
       "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
-  auto* resume = add_text(app, "--resume", request.resume, "FILE", "continue from this checkpoint");
+  auto* resume = add_text(app,
+                          "--resume",
+                          request.resume,
+                          "FILE",
+                          "continue from this checkpoint or a folder's newest");
   add_text(
       app,
       "--weights",

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -94,11 +96,45 @@ void AtomicFile::fail(std::string_view action, int error_number) {
   throw_file_error(target_, action, error_number);
 }
 
+int AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  int error = write_all(descriptor_, bytes, offset);
+  if ((error == ENOSPC || error == EDQUOT) && made_room()) {
+    error = write_all(descriptor_, bytes, offset);
+  }
+  return error;
+}
+
+bool AtomicFile::has_old() const {
+  struct stat old = {};
+  return ::lstat(target_.c_str(), &old) == 0 && S_ISREG(old.st_mode);
+}
+
+bool AtomicFile::made_room() const {
+  return !previous_.empty() && has_old() && ::unlink(previous_.c_str()) == 0;
+}
+
+// The number of the system's error, or 0.
+int AtomicFile::keep_old() const {
+  if (previous_.empty() || !has_old()) {
+    return 0;
+  }
+  std::filesystem::path second_name = previous_;
+  second_name += ".partial";
+  ::unlink(second_name.c_str());
+  if (::link(target_.c_str(), second_name.c_str()) != 0) {  // FAT has no hard links
+    return ::rename(target_.c_str(), previous_.c_str()) == 0 ? 0 : errno;
+  }
+  const int error = ::rename(second_name.c_str(), previous_.c_str()) == 0 ? 0 : errno;
+  ::unlink(second_name.c_str());  // it stays where both names were of one file already
+  return error;
+}
+
 void AtomicFile::write(std::span<const std::byte> bytes) {
   expects(descriptor_ >= 0, "nothing is written after commit or an error");
-  if (const int error = write_all(descriptor_, bytes); error != 0) {
+  if (const int error = write_at(end_, bytes); error != 0) {
     fail("cannot be written, the old file is kept", error);
   }
+  end_ += std::ssize(bytes);
 }
 
 void AtomicFile::write(std::string_view text) {
@@ -107,7 +143,7 @@ void AtomicFile::write(std::string_view text) {
 
 void AtomicFile::overwrite(std::int64_t offset, std::span<const std::byte> bytes) {
   expects(descriptor_ >= 0, "nothing is written after commit or an error");
-  if (const int error = write_all(descriptor_, bytes, offset); error != 0) {
+  if (const int error = write_at(offset, bytes); error != 0) {
     fail("cannot be written, the old file is kept", error);
   }
 }
@@ -118,7 +154,15 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0 || ::close(::dup(descriptor_)) != 0) {
     fail("cannot be written, the old file is kept", errno);
   }
+  if (const int error = keep_old(); error != 0) {
+    fail("cannot be replaced, the old file is kept", error);
+  }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    const int error = errno;
+    if (!previous_.empty() && !has_old()) {
+      (void)!::rename(previous_.c_str(), target_.c_str());
+    }
+    errno = error;
     fail("cannot be replaced, the old file is kept", errno);
   }
   ::close(descriptor_);

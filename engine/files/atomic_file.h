@@ -2,6 +2,10 @@
 // commit() syncs it, renames it to the target and syncs the folder. Until then, and after any
 // error, the old file is as it was.
 //
+// A generation can be kept: the file that is replaced then gets a second name before the new one
+// takes its place, so that at every moment one of the two names has a whole file that is on the
+// disk.
+//
 // One writer per target: a second one, in any process on this machine, gets an InputError. A run
 // that was killed can leave NAME.partial behind; the next one overwrites it.
 
@@ -12,6 +16,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace tessera::engine {
 
@@ -30,6 +35,11 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  // commit() leaves the file that it replaces under this name, in the same folder; what had the
+  // name is replaced. Only a regular file is kept. On a disk that is full while the new file is
+  // written, the older generation is removed to make room, if the target is there.
+  void keep_old_as(std::filesystem::path previous) { previous_ = std::move(previous); }
+
   // Appends. After an error the temporary file is gone and nothing more may be written.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
@@ -42,11 +52,17 @@ class AtomicFile {
  private:
   void open_temporary();
   void discard() noexcept;
+  [[nodiscard]] int write_at(std::int64_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] bool has_old() const;
+  [[nodiscard]] bool made_room() const;
+  [[nodiscard]] int keep_old() const;
   [[noreturn]] void fail(std::string_view action, int error_number);
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;
-  int descriptor_ = -1;  // of the temporary file, locked; -1 once committed or discarded
+  std::filesystem::path previous_;  // empty: the old file is not kept
+  std::int64_t end_ = 0;            // bytes appended so far
+  int descriptor_ = -1;             // of the temporary file, locked; -1 once committed or discarded
 };
 
 // A whole text file at once.

@@ -11,6 +11,7 @@ inline constexpr const char* kDevices = "devices.jsonl";
 inline constexpr const char* kEvents = "events.jsonl";
 inline constexpr const char* kTiming = "timing.jsonl";
 inline constexpr const char* kCheckpoint = "checkpoint.safetensors";
+inline constexpr const char* kPreviousCheckpoint = "checkpoint.previous.safetensors";
 inline constexpr const char* kBest = "best.safetensors";
 inline constexpr const char* kPartition = "partition.toml";
 inline constexpr const char* kMemory = "memory.json";
@@ -36,6 +37,7 @@ struct RunFile {
 // Logs of lines (metrics, events, timing) are cut by whoever appends to them.
 inline constexpr RunFile kRunFiles[] = {
     {run_file::kCheckpoint, true, true},
+    {run_file::kPreviousCheckpoint, true, true},
     {run_file::kBest, true, true},
     {run_file::kPartition, true, false},
     {run_file::kMemory, true, true},

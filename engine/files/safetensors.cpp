@@ -222,6 +222,19 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      const std::map<std::string, std::string>& metadata,
                                      Links links)
     : file_(path, links), tensors_(std::move(tensors)), metadata_(as_stored(metadata)) {
+  write_header();
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     std::vector<StoredTensor> tensors,
+                                     const std::map<std::string, std::string>& metadata,
+                                     const std::filesystem::path& previous)
+    : file_(path), tensors_(std::move(tensors)), metadata_(as_stored(metadata)) {
+  file_.keep_old_as(previous);
+  write_header();
+}
+
+void SafetensorsWriter::write_header() {
   expects(metadata_.count(kDigestsKey) == 0, "digests are the writer's");
   const std::string header = header_with(tensors_, metadata_, blank_digests(tensors_));
   expects(std::cmp_less_equal(header.size(), kLongestHeader), "the header is not too long");

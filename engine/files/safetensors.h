@@ -97,6 +97,12 @@ class SafetensorsWriter {
                     std::vector<StoredTensor> tensors,
                     const std::map<std::string, std::string>& metadata,
                     Links links = Links::Replace);
+  // The same; the file of before stays under the name `previous`, see AtomicFile::keep_old_as().
+  // Empty: it is replaced.
+  SafetensorsWriter(const std::filesystem::path& path,
+                    std::vector<StoredTensor> tensors,
+                    const std::map<std::string, std::string>& metadata,
+                    const std::filesystem::path& previous);
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
@@ -109,6 +115,7 @@ class SafetensorsWriter {
   void commit();
 
  private:
+  void write_header();
   void begin_tensor();
   void skip_complete_tensors();
   void write_bytes(std::span<const std::byte> bytes);

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <sys/types.h>
 #include <unistd.h>
@@ -13,6 +14,10 @@ namespace tessera::engine {
 inline constexpr mode_t kNewFileMode = 0666;  // less the user's umask
 inline constexpr std::size_t kLargestWrite = std::size_t{1}
                                              << 28U;  // bytes for one call of the system
+
+// What this process has written into files so far, by write_all() and as count_written() was told.
+[[nodiscard]] std::int64_t bytes_written();
+void count_written(std::int64_t bytes);
 
 // Writes all of `bytes`, at `offset` or, where it is negative, where the file stands. 0, or the
 // number of the system's error.
@@ -29,6 +34,7 @@ inline constexpr std::size_t kLargestWrite = std::size_t{1}
       }
       continue;
     }
+    count_written(count);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += offset < 0 ? 0 : count;
   }

@@ -213,6 +213,24 @@ std::string replicas_text(const RunInfo& info) {
   return info.replicas > 1 ? fmt::format("{}, synchronised by {}", info.replicas, info.sync) : "";
 }
 
+// By rank 0, which has the run folder; pictures that are kept are not in it.
+std::string written_text(const RunInfo& info) {
+  constexpr double kHour_s = 3600;
+  constexpr double kShortest_s = 60;  // for a rate that means something
+  if (!known(info.written_bytes)) {
+    return "";
+  }
+  constexpr double kMost = 1e18;  // whatever a file may say
+  const auto readable = [&](double bytes) {
+    return readable_bytes(static_cast<Index>(std::clamp<double>(bytes, 0, kMost)));
+  };
+  const std::string all = readable(info.written_bytes) + " by rank 0";
+  return known(info.written_s) && info.written_s >= kShortest_s
+             ? fmt::format(
+                   "{}, {} per hour", all, readable(info.written_bytes / info.written_s * kHour_s))
+             : all;
+}
+
 // "in memory, 12.3 MiB: found decoded 2280 times, decoded 114 times"
 std::string cache_text(const RunInfo& info) {
   if (info.cache_place.empty()) {
@@ -265,6 +283,7 @@ std::string facts_html(const RunData& run) {
     add_fact(rows, "Replicas", replicas_text(info));
     add_fact(rows, "Not exact", fmt::format("{}", fmt::join(info.inexact, "; ")));
     add_fact(rows, "Messages sent", described(info.sent));
+    add_fact(rows, "Written to disk", written_text(info));
     add_fact(rows, "Images per step", whole_number(info.batch));
     add_fact(rows, "Seed", whole_number(info.seed));
     add_fact(rows, "Started", info.started);

@@ -67,6 +67,9 @@ struct RunInfo {
   double predicted_step_s = kUnknown;    // where there is a profile of the cluster
   double memory_limit_bytes = kUnknown;  // of each rank, where one was given
   SentMessages sent;                     // since the run was last started
+  // By rank 0, into files: likewise, once it has ended.
+  double written_bytes = kUnknown;
+  double written_s = kUnknown;
   // Where pictures were kept once they were decoded: "memory", a folder or "off"; empty: nowhere,
   // or unknown.
   std::string cache_place;

@@ -92,6 +92,8 @@ std::optional<RunJson> run_json(std::string_view text) {
     info.predicted_step_s = number_of(json, "predicted_step_s");
     info.memory_limit_bytes = number_of(json, "memory_limit_bytes");
     info.sent.steps = count_of(json, "sent_steps");
+    info.written_bytes = number_of(json, "written_bytes");
+    info.written_s = number_of(json, "written_s");
     for (const Json& bytes : json.value("sent_bytes_by_rank", Json::array())) {
       info.sent.bytes.push_back(bytes.get<double>());
     }

@@ -43,7 +43,10 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
   return lines_->damage();
 }
 
-void EventLog::add(const std::string& kind, const std::string& text, int rank) {
+void EventLog::add(const std::string& kind,
+                   const std::string& text,
+                   int rank,
+                   const std::optional<Index>& step) {
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock()) {
     return;
@@ -53,7 +56,7 @@ void EventLog::add(const std::string& kind, const std::string& text, int rank) {
   last_s_ = std::max(last_s_, clock_ ? std::round(1e3 * clock_->t_s()) / 1e3 : 0);
   const std::string line = Json{
       {"t_s", last_s_},
-      {"step", step_.load()},
+      {"step", step.value_or(step_)},
       {"rank", rank < 0 ? Json() : Json(rank)},
       {"kind", kind},
       {"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -26,8 +26,12 @@ class EventLog {
   // How many steps are done.
   void set_step(Index step) { step_ = step; }
 
-  // `kind` is a word; `rank` the one that it is about, -1: all.
-  void add(const std::string& kind, const std::string& text, int rank = -1);
+  // `kind` is a word; `rank` the one that it is about, -1: all; `step` the one that it is about,
+  // nothing: the last one.
+  void add(const std::string& kind,
+           const std::string& text,
+           int rank = -1,
+           const std::optional<Index>& step = {});
 
   // Writes what there is into another file, as far as it can.
   void copy_to(const std::filesystem::path& path);

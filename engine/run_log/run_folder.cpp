@@ -160,8 +160,10 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
                             : std::nullopt) {
     found.push_back(fmt::format("{} up to step {}", run_file::kMetrics, *step));
   }
-  const bool resumable = is_file(path_ / run_file::kCheckpoint);
-  for (const char* name : {run_file::kCheckpoint, run_file::kBest}) {
+  const char* const latest = is_file(path_ / run_file::kCheckpoint) ? run_file::kCheckpoint
+                                                                    : run_file::kPreviousCheckpoint;
+  const bool resumable = is_file(path_ / latest);
+  for (const char* name : {latest, run_file::kBest}) {
     if (is_file(path_ / name)) {
       found.emplace_back(name);
     }
@@ -173,9 +175,9 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
         fmt::format("holds an earlier run ({}): {}replace it with --force, or give another folder "
                     "with --run",
                     fmt::join(found, ", "),
-                    resumable ? fmt::format("continue it with --resume {}, ",
-                                            (path_ / run_file::kCheckpoint).string())
-                              : ""));
+                    resumable
+                        ? fmt::format("continue it with --resume {}, ", (path_ / latest).string())
+                        : ""));
   }
 }
 

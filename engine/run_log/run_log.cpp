@@ -98,17 +98,17 @@ TrainingObserver RunLog::observer() {
                   }
                 }
               },
-          .checkpoint =
-              [this](Index step) {
-                if (communicator_->rank() == 0) {
-                  events_.add("checkpoint", fmt::format("checkpoint after step {}", step));
-                }
-              },
           .evaluation =
               [this](Index step, double epoch, const EvaluationResult& result) {
                 add_evaluation(step, epoch, result);
               },
           .end = [this](Index /*step*/) { timing_->flush(); }};
+}
+
+void RunLog::saved(Index step) {
+  if (communicator_->rank() == 0) {
+    events_.add("checkpoint", fmt::format("checkpoint after step {}", step), -1, step);
+  }
 }
 
 void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
@@ -143,8 +143,8 @@ void RunLog::draw_sheets(Index step,
   }
 }
 
-void RunLog::end(const std::string& state, const std::string& reason) {
-  if (communicator_->rank() == 0 && summary_.end(state, reason)) {
+void RunLog::end(const std::string& state, const std::string& reason, int exit_code) {
+  if (communicator_->rank() == 0 && summary_.end(state, reason, exit_code)) {
     const char* kind = state == "finished" ? "finish" : state == "failed" ? "failure" : "signal";
     events_.add(kind, reason.empty() ? state : reason);
   }

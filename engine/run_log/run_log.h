@@ -69,14 +69,17 @@ class RunLog {
 
   // Adds an event: `kind` is a word. On rank 0.
   void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
+  // That a checkpoint after that step is on the disk. Any thread of any rank may call it; rank 0's
+  // is kept.
+  void saved(Index step);
   // What all ranks have sent in the steps, to be written when the run ends.
   void sent(SentMessages sent) { summary_.set_sent(std::move(sent)); }
   // What keeping pictures has come to, likewise.
   void cache(RunSummary::Cache use) { summary_.set_cache(std::move(use)); }
 
-  // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any
-  // thread of any rank may call it; rank 0's is kept.
-  void end(const std::string& state, const std::string& reason);
+  // How the run ended: "finished", "interrupted" or "failed", why, and the exit code of its
+  // process. The first end counts. Any thread of any rank may call it; rank 0's is kept.
+  void end(const std::string& state, const std::string& reason, int exit_code);
 
   // Saves what happened in another folder.
   void copy_to(const std::filesystem::path& folder) { events_.copy_to(folder / run_file::kEvents); }

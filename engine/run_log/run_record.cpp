@@ -10,6 +10,9 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
+#include "engine/files/written_bytes.h"
+#include "engine/run_log/write_budget.h"
+#include "engine/system/clock.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/base/errors.h"
@@ -83,6 +86,8 @@ void RunRecord::begin(const partitioner::Network& network,
                       Index step,
                       std::vector<std::string> class_names) {
   class_names_ = std::move(class_names);
+  written_before_ = bytes_written();
+  begun_s_ = now_s();
   std::optional<BestSoFar> found;
   Index since_best = 0;
   double begun_s = 0;
@@ -91,6 +96,9 @@ void RunRecord::begin(const partitioner::Network& network,
       found = best_so_far(folder_->file(run_file::kBest), network, step);
     }
     folder_->prepare();
+    // One that was not fit to go on from must not take the place of the one that was.
+    keeps_checkpoint_ = !folder_->goes_on() || std::filesystem::path(options_.resume).filename() !=
+                                                   run_file::kPreviousCheckpoint;
     metrics_.emplace(folder_->file(run_file::kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
     for (auto& damage :
@@ -137,13 +145,18 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
           },
       .end =
           [this](Index /*step*/) {
+            settle();
             finish_monitor_of_all();
             on_root(*trains_, [&] {
               expect_there();
               metrics_->lines().sync();
             });
           },
-      .stopped = [this](Index /*step*/) { finish_monitor_of_all(); },
+      .stopped =
+          [this](Index /*step*/) {
+            settle();
+            finish_monitor_of_all();
+          },
       .failure =
           [this, &trainer, &begun](Index /*step*/) { keep_what_was_learnt(trainer, begun); }};
 }
@@ -170,14 +183,20 @@ void RunRecord::add_step(Index step, const StepResult& result, Trainer& trainer)
   if (monitor_) {
     monitor_->set_step(step);
   }
+  bool saved = false;  // rank 0's
   const auto record = [&] {
     const RunEnergy energy = monitor_ ? step_energy_.next(monitor_->energy()) : RunEnergy();
     metrics_->add_step(
         step, result, trainer.options().training.batch, {clock_->t_s(), energy.total_j});
     expect_there();
+    saved = checkpoint_work_.is_done();
+    (void)best_work_.is_done();
   };
   if (!trainer.runs_ahead()) {
     on_root(*trains_, record);
+    if (unsettled_ && trains_->share(saved)) {
+      note_saved();
+    }
   } else if (communicator_->rank() == 0) {
     trainer.report(problem_of(record));
   }
@@ -209,25 +228,76 @@ void RunRecord::expect_there() const {
 
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
-  on_root(*trains_, [&] { metrics_->lines().sync(); });
-  save_into(checkpoint_file(), trainer, begun, std::nullopt);
+  settle_checkpoint();
+  const auto file = written(
+      checkpoint_file(),
+      keeps_checkpoint_ ? options_.folder / run_file::kPreviousCheckpoint : std::filesystem::path(),
+      trainer,
+      begun,
+      std::nullopt);
+  const Index step = trainer.steps_done();
+  unsettled_ = step;
+  if (file) {
+    checkpoint_work_.start([this, file, step] {
+      metrics_->lines().sync();
+      file->commit();
+      if (options_.saved) {
+        options_.saved(step);
+      }
+    });
+  }
 }
 
-void RunRecord::save_into(const std::filesystem::path& file,
-                          Trainer& trainer,
-                          const TrainingState& begun,
-                          const std::optional<TestResult>& tested) {
+bool RunRecord::may_write_checkpoint() const {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(checkpoint_file(), error);
+  return trains_->share(
+      is_within_write_budget(static_cast<double>(bytes_written() - written_before_),
+                             error ? 0 : static_cast<double>(size),
+                             now_s() - begun_s_));
+}
+
+void RunRecord::settle() {
+  settle_checkpoint();
+  settle_best();
+}
+
+void RunRecord::settle_checkpoint() {
+  on_root(*trains_, [&] { checkpoint_work_.finish(); });
+  note_saved();
+}
+
+void RunRecord::settle_best() {
+  on_root(*trains_, [&] { best_work_.finish(); });
+}
+
+void RunRecord::note_saved() {
+  if (const auto step = std::exchange(unsettled_, std::nullopt)) {
+    keeps_checkpoint_ = true;
+    if (trains_->rank() != 0 && options_.saved) {
+      options_.saved(*step);
+    }
+  }
+}
+
+// All but the commit, which is rank 0's; null on the others.
+std::shared_ptr<SafetensorsWriter> RunRecord::written(const std::filesystem::path& file,
+                                                      const std::filesystem::path& previous,
+                                                      Trainer& trainer,
+                                                      const TrainingState& begun,
+                                                      const std::optional<TestResult>& tested) {
   TrainingState state = begun;
   state.step = trainer.steps_done();
   state.images_seen += (state.step - begun.step) * trainer.options().training.batch;
   state.tested = tested;
   state.latest_losses = trainer.latest_losses();
-  save_checkpoint(file,
-                  state,
-                  trainer.execution().parameters(),
-                  trainer.optimizer(),
-                  trainer.rank_state(),
-                  *trains_);
+  return write_checkpoint(file,
+                          previous,
+                          state,
+                          trainer.execution().parameters(),
+                          trainer.optimizer(),
+                          trainer.rank_state(),
+                          *trains_);
 }
 
 void RunRecord::add_evaluation(Trainer& trainer,
@@ -246,7 +316,11 @@ void RunRecord::add_evaluation(Trainer& trainer,
   });
   const BestSoFar now{step, {result.score(), result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
-    save_into(options_.folder / run_file::kBest, trainer, begun, now.tested);
+    settle_best();
+    if (const auto file =
+            written(options_.folder / run_file::kBest, {}, trainer, begun, now.tested)) {
+      best_work_.start([file] { file->commit(); });
+    }
     best_ = now;
     since_best_ = 0;
   } else {
@@ -256,12 +330,16 @@ void RunRecord::add_evaluation(Trainer& trainer,
 
 // Where it cannot be written either, the checkpoint of before stays.
 void RunRecord::keep_what_was_learnt(Trainer& trainer, const TrainingState& begun) {
+  checkpoint_work_.abandon();
+  best_work_.abandon();
+  unsettled_.reset();
   const int mine = trains_->rank() == 0 && is_there() ? 1 : 0;
   if (trains_->share(mine) == 0) {
     rescue(trainer, begun);
   }
   try {
     save(trainer, begun);
+    settle_checkpoint();
   } catch (const AgreedError&) {  // the first error says more
   }
 }
@@ -283,7 +361,8 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
         }
         epochs_->copy_to(rescued / run_file::kEpochs);
       });
-      save_into(rescued / run_file::kCheckpoint, trainer, begun, std::nullopt);
+      const auto file = written(rescued / run_file::kCheckpoint, {}, trainer, begun, std::nullopt);
+      on_root(*trains_, [&] { file->commit(); });
     } catch (const AgreedError&) {
       continue;  // no room there either
     }

@@ -2,12 +2,18 @@
 // the best weights so far. Where the folder vanishes during the run, what was learnt is saved in
 // another one.
 //
+// A checkpoint is written, up to what the system keeps in memory for its disk, before the next
+// step, and put on the disk under its name while steps go on. That takes no memory that has to be
+// planned, which a copy of all weights would, on devices that cannot hold them: where the system
+// has little to spare, writing waits for the disk.
+//
 // Rank 0 has the folder; all ranks call everything here together, and errors are AgreedErrors.
 
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +22,7 @@
 #include "engine/comm/run_clock.h"
 #include "engine/monitor/device_log.h"
 #include "engine/monitor/monitor.h"
+#include "engine/run_log/background_work.h"
 #include "engine/run_log/epoch_table.h"
 #include "engine/run_log/metrics_file.h"
 #include "engine/run_log/run_folder.h"
@@ -32,6 +39,9 @@ class RunRecord {
     bool replace = false;          // an earlier run in the folder
     bool goes_on = false;          // the folder is this run's own, whatever it goes on from
     std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
+    // A checkpoint after that step is on the disk. On all ranks that take part; on rank 0 a thread
+    // of its own says so as soon as it is, on the others it is said after one of the next steps.
+    std::function<void(Index step)> saved = {};
     // Some ranks may take no part in steps: finish_monitor() is then called by all of them.
     bool some_rest = false;
     // What else is to be saved where the folder vanished; rank 0's.
@@ -56,6 +66,14 @@ class RunRecord {
   // Records a run, or the next part of one: by those who take part in it. `begun` is the state
   // before the first step of all; both must outlive the run.
   [[nodiscard]] TrainingObserver observer(Trainer& trainer, const TrainingState& begun);
+
+  // Waits until what was saved so far is on the disk. By those who take part, together; the end of
+  // a run does it by itself.
+  void settle();
+
+  // Whether a checkpoint that nobody asked for by an interval is worth the wear of the disk, see
+  // write_budget.h. By those who take part, together.
+  [[nodiscard]] bool may_write_checkpoint() const;
 
   // The last samples of all devices. Where some ranks rest, all call it together after the run.
   void finish_monitor();
@@ -87,10 +105,14 @@ class RunRecord {
   [[nodiscard]] bool is_there() const;
   void expect_there() const;
   void save(Trainer& trainer, const TrainingState& begun);
-  void save_into(const std::filesystem::path& file,
-                 Trainer& trainer,
-                 const TrainingState& begun,
-                 const std::optional<TestResult>& tested);
+  [[nodiscard]] std::shared_ptr<SafetensorsWriter> written(const std::filesystem::path& file,
+                                                           const std::filesystem::path& previous,
+                                                           Trainer& trainer,
+                                                           const TrainingState& begun,
+                                                           const std::optional<TestResult>& tested);
+  void settle_checkpoint();
+  void settle_best();
+  void note_saved();
   void add_evaluation(Trainer& trainer,
                       const TrainingState& begun,
                       double epoch,
@@ -111,8 +133,16 @@ class RunRecord {
   std::optional<EpochTable> epochs_;  // rank 0
   std::vector<std::string> class_names_;
   std::optional<BestSoFar> best_;
+  bool keeps_checkpoint_ = true;  // the one that the next replaces, as the previous one
   Index since_best_ = 0;
   std::vector<std::string> damage_;  // rank 0
+  std::int64_t written_before_ = 0;  // bytes of this process, when the run began
+  double begun_s_ = 0;
+  // The step of a checkpoint of which this rank does not know yet that it is on the disk.
+  std::optional<Index> unsettled_;
+  // Rank 0's, of one file each. They use what is above.
+  BackgroundWork checkpoint_work_;
+  BackgroundWork best_work_;
 };
 
 }  // namespace tessera::engine

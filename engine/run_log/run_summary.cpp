@@ -10,6 +10,8 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/files/written_bytes.h"
+#include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/regular_file.h"
@@ -45,6 +47,8 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
   const std::lock_guard lock(mutex_);
   summary_ = std::move(summary);
   started_ = utc_now();
+  written_before_ = bytes_written();
+  begun_s_ = now_s();
   if (goes_on) {
     const OrderedJson before = earlier(path);
     if (before.is_object() && before.contains("started") && before["started"].is_string()) {
@@ -55,7 +59,7 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
       summary_.first_step = before["first_step"].get<Index>();
     }
   }
-  write_atomically(path, text("running", ""));
+  write_atomically(path, text("running", "", {}));
   path_ = path;
   ended_ = false;
 }
@@ -64,7 +68,7 @@ void RunSummaryFile::predict(const std::optional<double>& step_s) {
   const std::lock_guard lock(mutex_);
   summary_.predicted_step_s = step_s;
   if (!path_.empty() && !ended_) {
-    write_atomically(path_, text("running", ""));
+    write_atomically(path_, text("running", "", {}));
   }
 }
 
@@ -78,20 +82,22 @@ void RunSummaryFile::set_cache(RunSummary::Cache cache) {
   summary_.cache = std::move(cache);
 }
 
-bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
+bool RunSummaryFile::end(const std::string& state, const std::string& reason, int exit_code) {
   constexpr std::chrono::seconds kPatience{1};  // whoever calls it may be about to end the process
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock() || path_.empty() || std::exchange(ended_, true)) {
     return false;
   }
   try {
-    write_atomically(path_, text(state, reason));
+    write_atomically(path_, text(state, reason, exit_code));
   } catch (const InputError&) {
   }
   return true;
 }
 
-std::string RunSummaryFile::text(const std::string& state, const std::string& reason) const {
+std::string RunSummaryFile::text(const std::string& state,
+                                 const std::string& reason,
+                                 std::optional<int> exit_code) const {
   OrderedJson ranks = OrderedJson::array();
   for (const RunSummary::Rank& rank : summary_.ranks) {
     ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
@@ -99,6 +105,7 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
   const OrderedJson json{
       {"state", state},
       {"reason", reason},
+      {"exit_code", or_null<OrderedJson>(exit_code)},
       {"started", started_},
       {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
       {"version", summary_.version},
@@ -125,6 +132,9 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
        summary_.sent.bytes.empty() ? OrderedJson() : OrderedJson(sum_of_bytes(summary_.sent))},
       {"sent_bytes_by_rank", summary_.sent.bytes},
       {"sent_steps", summary_.sent.steps},
+      {"written_bytes",
+       state == "running" ? OrderedJson() : OrderedJson(bytes_written() - written_before_)},
+      {"written_s", state == "running" ? OrderedJson() : OrderedJson(now_s() - begun_s_)},
       {"cache", cache_json(summary_.cache)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";

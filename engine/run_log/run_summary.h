@@ -64,18 +64,23 @@ class RunSummaryFile {
   void set_sent(SentMessages sent);
   void set_cache(RunSummary::Cache cache);
 
-  // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
-  // thread may call it. Where the file cannot be written it stays as it was. Returns whether it
-  // is the first end of a run that had begun.
-  bool end(const std::string& state, const std::string& reason);
+  // Writes how it ended: "finished", "interrupted" or "failed", why, and the exit code that rank 0
+  // ends with, which whoever started it may not get to see. The first end counts; any thread may
+  // call it. Where the file cannot be written it stays as it was. Returns whether it is the first
+  // end of a run that had begun.
+  bool end(const std::string& state, const std::string& reason, int exit_code);
 
  private:
-  [[nodiscard]] std::string text(const std::string& state, const std::string& reason) const;
+  [[nodiscard]] std::string text(const std::string& state,
+                                 const std::string& reason,
+                                 std::optional<int> exit_code) const;
 
   std::timed_mutex mutex_;
   std::filesystem::path path_;  // empty: not begun
   RunSummary summary_;
-  std::string started_;  // UTC
+  std::string started_;              // UTC
+  std::int64_t written_before_ = 0;  // bytes of this process, when the run began
+  double begun_s_ = 0;
   bool ended_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include "engine/session/step_prediction.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/pass_end.h"
@@ -40,10 +41,10 @@ TrainingResult SessionRun::run() {
             .tests_since_best = record_.evaluations_since_best(),
             .risen_loss = loss_trend_ ? loss_trend_->risen() : std::nullopt};
   } catch (const Stopped& stopped) {
-    run_log_.end("interrupted", stopped.what());
+    run_log_.end("interrupted", stopped.what(), stopped.exit_code());
     throw;
   } catch (const std::exception& error) {
-    run_log_.end("failed", error.what());
+    run_log_.end("failed", error.what(), exit_code_of(error));
     throw;
   }
 }
@@ -230,7 +231,7 @@ void SessionRun::end(Index program_bytes) {
   run_log_.sent(sent);
   run_log_.cache(setup_.caching().use());
   setup_.caching().finish();
-  run_log_.end("finished", "");
+  run_log_.end("finished", "", 0);
   if (kept_state_) {
     kept_state_->discard();
   }
@@ -311,6 +312,13 @@ RunRecord::Options SessionRun::record_options() const {
           .replace = request_.replace,
           .goes_on = request_.started_again,
           .monitor = monitor_options(),
+          .saved =
+              [this](Index step) {
+                run_log_.saved(step);
+                if (observer_.checkpoint) {
+                  observer_.checkpoint(record_.checkpoint_file().string(), step);
+                }
+              },
           .some_rest = changes_partition(),
           .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },
           .resume_advice = observer_.resume_advice_in};

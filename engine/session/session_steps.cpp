@@ -138,6 +138,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     TrainingRun run(phase.trainer(), phase.training(), length_);
     const std::unique_ptr<Metric> metric = make_metric(setup_.network());
     run.goes_on_from(begun_.step);
+    run.save_epochs_if([this] { return record_.may_write_checkpoint(); });
     if (std::exchange(owes_test_, false)) {
       run.owe_test();
     }
@@ -149,6 +150,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     const StepsTold told(*this);
     try {
       work(run);
+      record_.settle();  // before the ranks that take part change
     } catch (const Stopped& stopped) {
       throw Stopped(stopped.signal(),
                     what_was_saved(stopped.signal(), phase.trainer().steps_done()));
@@ -193,13 +195,7 @@ void SessionRun::add_observers(TrainingRun& run) {
       }
     }});
   }
-  run.add({.checkpoint =
-               [this](Index step) {
-                 if (observer_.checkpoint) {
-                   observer_.checkpoint(record_.checkpoint_file().string(), step);
-                 }
-               },
-           .enough = [this] { return is_out_of_patience(); }});
+  run.add({.enough = [this] { return is_out_of_patience(); }});
 }
 
 void SessionRun::keep_state(TrainingRun& run) {

@@ -65,8 +65,9 @@ struct TrainingRequest {
   std::optional<double> multi_scale = {};
   Index patience = 0;  // tests without a better one after which training ends; 0: no limit
   std::optional<std::uint64_t> seed = {};  // nothing: that of the checkpoint to resume, else 1
-  std::string resume = {};                 // checkpoint to go on from
-  std::string weights = {};                // to start with
+  // Checkpoint to go on from, or a run folder: then from its newest intact one.
+  std::string resume = {};
+  std::string weights = {};  // to start with
   // Nothing: as the checkpoint to resume was trained, else Sync.
   std::optional<BatchNormMode> batch_norm = {};
   Index local_after = 0;  // steps of the first part of a post-local run; 0: half of the run

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/session/session_run.h"
+#include "engine/session/training_start.h"
 
 namespace tessera::engine {
 
@@ -20,6 +21,8 @@ TrainingSession::~TrainingSession() = default;
 
 TrainingResult TrainingSession::run() {
   const SessionObserver& messages = state_->observer.messages;
+  state_->request.resume =
+      checkpoint_to_resume(state_->request.resume, state_->communicator, messages);
   std::optional<PartitionChooser> chooser;
   if (state_->request.devices) {
     chooser.emplace(state_->request, messages);
@@ -29,8 +32,8 @@ TrainingResult TrainingSession::run() {
   return SessionRun(*state_, setup, chosen).run();
 }
 
-void TrainingSession::record_failure(const std::string& reason) {
-  state_->run_log.end("failed", reason);
+void TrainingSession::record_failure(const std::string& reason, int exit_code) {
+  state_->run_log.end("failed", reason, exit_code);
 }
 
 void TrainingSession::record_warning(const std::string& text) {

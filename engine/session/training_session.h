@@ -48,7 +48,8 @@ struct TrainingSessionObserver {
 
   MoveObserver moves = {};
 
-  // On every rank, also of the checkpoint that the run goes on from, with its step.
+  // On every rank, also of the checkpoint that the run goes on from, with its step: the file is on
+  // the disk. On rank 0 a thread of its own may call it, between the ones before and after it.
   std::function<void(const std::string& file, Index step)> checkpoint = {};
 
   // How a user goes on from a checkpoint, for messages and reports, rank 0's: with the same ranks
@@ -85,9 +86,9 @@ class TrainingSession {
   // Trains, once. All ranks call it together.
   TrainingResult run();
 
-  // Writes into the run's records that it failed, for whoever is about to end the process. Any
-  // thread of any rank may call it during run(); rank 0's is kept.
-  void record_failure(const std::string& reason);
+  // Writes into the run's records that it failed, and how the process is about to end, for whoever
+  // is about to end the process. Any thread of any rank may call it during run(); rank 0's is kept.
+  void record_failure(const std::string& reason, int exit_code);
   // The same of what does not end it.
   void record_warning(const std::string& text);
 

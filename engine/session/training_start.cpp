@@ -1,13 +1,18 @@
 #include "engine/session/training_start.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
+#include "engine/files/safetensors.h"
 #include "engine/recovery/kept_state.h"
 #include "engine/session/model_setup.h"
+#include "engine/train/intact_checkpoint.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/printable.h"
 
@@ -64,6 +69,33 @@ void take_weights(const TrainingRequest& request,
 }
 
 }  // namespace
+
+std::string checkpoint_to_resume(const std::string& given,
+                                 const Communicator& communicator,
+                                 const SessionObserver& observer) {
+  if (given.empty()) {
+    return given;
+  }
+  std::string file = given;
+  on_root(communicator, [&] {
+    std::error_code error;
+    if (std::filesystem::is_directory(given, error)) {
+      const IntactCheckpoint found = newest_intact_checkpoint(given);
+      for (const std::string& refused : found.refused) {
+        observer.warn(fmt::format(
+            "{}; going on from {}, after step {}", refused, found.file.string(), found.step));
+      }
+      file = found.file.string();
+      return;
+    }
+    try {
+      const SafetensorsReader header(given);
+    } catch (const InputError& problem) {
+      throw InputError(with_intact_other(problem.what(), given));
+    }
+  });
+  return texts_of_ranks(communicator, file).front();
+}
 
 partitioner::Network network_to_train(const TrainingRequest& request,
                                       const partitioner::Network& network,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
@@ -15,6 +16,13 @@
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
+
+// The checkpoint that is meant by what was given to resume from: of a run folder its newest intact
+// one, with a warning of each that is not; a file is what it is, and where its header cannot be
+// read the error names an intact one beside it. All ranks call this together.
+[[nodiscard]] std::string checkpoint_to_resume(const std::string& given,
+                                               const Communicator& communicator,
+                                               const SessionObserver& observer);
 
 // The network with the layers frozen that the request names; without that, those that the model
 // file says. All ranks call this together.

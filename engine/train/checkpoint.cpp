@@ -16,6 +16,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/execution/parameter_chunks.h"
 #include "engine/files/tensor_check.h"
+#include "engine/train/intact_checkpoint.h"
 #include "engine/train/root_work.h"
 
 namespace tessera::engine {
@@ -287,14 +288,15 @@ void expect_sound_parameters(const SafetensorsReader& file,
   });
 }
 
-void save_checkpoint(const std::filesystem::path& path,
-                     const TrainingState& state,
-                     const ParameterSet<float>& parameters,
-                     const Optimizer<float>& optimizer,
-                     const RankState& rank_state,
-                     const Communicator& communicator) {
+std::unique_ptr<SafetensorsWriter> write_checkpoint(const std::filesystem::path& path,
+                                                    const std::filesystem::path& previous,
+                                                    const TrainingState& state,
+                                                    const ParameterSet<float>& parameters,
+                                                    const Optimizer<float>& optimizer,
+                                                    const RankState& rank_state,
+                                                    const Communicator& communicator) {
   RootWork root(communicator);
-  std::optional<SafetensorsWriter> file;
+  std::unique_ptr<SafetensorsWriter> file;
   auto tensors = stored_tensors(parameters.network(), parameters, optimizer.adam());
   auto metadata = metadata_of(state);
   ArraySizes sizes;
@@ -305,7 +307,9 @@ void save_checkpoint(const std::filesystem::path& path,
     add_rank_states(sizes, tensors);
     metadata[kRankStates] = rank_state.layout;
   }
-  root.run([&] { file.emplace(path, std::move(tensors), metadata); });
+  root.run([&] {
+    file = std::make_unique<SafetensorsWriter>(path, std::move(tensors), metadata, previous);
+  });
   const auto write = [&](const std::vector<PlacedRun>& from, const Array<float>& mine) {
     gather_chunks(communicator, from, mine.data(), [&](std::span<const float> chunk) {
       root.run([&] { file->write(chunk); });
@@ -327,8 +331,19 @@ void save_checkpoint(const std::filesystem::path& path,
           root.run([&] { file->write(chunk); });
         });
       });
-  root.run([&] { file->commit(); });
   root.finish();
+  return file;
+}
+
+void save_checkpoint(const std::filesystem::path& path,
+                     const TrainingState& state,
+                     const ParameterSet<float>& parameters,
+                     const Optimizer<float>& optimizer,
+                     const RankState& rank_state,
+                     const Communicator& communicator) {
+  const auto file =
+      write_checkpoint(path, {}, state, parameters, optimizer, rank_state, communicator);
+  on_root(communicator, [&] { file->commit(); });
 }
 
 bool TestResult::better_than(const TestResult& other) const {
@@ -351,6 +366,14 @@ std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
   const bool of_this = its_network != file.metadata().end() &&
                        its_network->second == fingerprint(network) && best.step <= step;
   return of_this ? std::optional<BestSoFar>(best) : std::nullopt;
+}
+
+Index expect_intact_checkpoint(const std::filesystem::path& path) {
+  const SafetensorsReader file(path);
+  const Index step = parse_number(file, "step");
+  expect_digests(file);
+  expect_sound_tensors(file, numbers_of_checkpoint);
+  return step;
 }
 
 Index checkpoint_images_seen(const std::filesystem::path& path) {
@@ -425,8 +448,12 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
         expect_shape(*file, tensor.name, tensor.shape);
       }
     }
-    expect_digests(*file);
-    expect_sound_tensors(*file, numbers_of_checkpoint);
+    try {
+      expect_digests(*file);
+      expect_sound_tensors(*file, numbers_of_checkpoint);
+    } catch (const InputError& error) {
+      throw InputError(with_intact_other(error.what(), path));
+    }
   });
   root.finish();
   state.rank_states = communicator.share(state.rank_states);

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,19 @@ struct TrainingState {
   RankStates rank_states = RankStates::None;
 };
 
+// Writes all of a checkpoint but what makes it a file of that name: on rank 0 that is commit() of
+// what this returns, which is null on the others. A thread may call it while training goes on.
+// `previous`: the name that the file of before is left under; empty: it is replaced.
+[[nodiscard]] std::unique_ptr<SafetensorsWriter> write_checkpoint(
+    const std::filesystem::path& path,
+    const std::filesystem::path& previous,
+    const TrainingState& state,
+    const ParameterSet<float>& parameters,
+    const Optimizer<float>& optimizer,
+    const RankState& rank_state,
+    const Communicator& communicator);
+
+// The whole of it at once; the file of before is replaced.
 void save_checkpoint(const std::filesystem::path& path,
                      const TrainingState& state,
                      const ParameterSet<float>& parameters,

@@ -103,7 +103,7 @@ void TrainingRun::take_step() {
   const bool epoch_ends = length_.ends_epoch(step);
   const bool saves = length_.checkpoint_steps > 0
                          ? step % length_.checkpoint_steps == 0 || step == length_.last_step
-                         : epoch_ends;
+                         : epoch_ends && (step == length_.last_step || !is_due_ || is_due_());
   if (saves) {
     checkpoint();
   }

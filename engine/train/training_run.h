@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/train/evaluation.h"
@@ -18,7 +19,7 @@ namespace tessera::engine {
 struct TrainingLength {
   Index epoch_steps = 1;  // steps after which all pictures have been seen once, rounded up
   Index last_step = 0;
-  Index checkpoint_steps = 0;  // steps between checkpoints; 0: once per epoch
+  Index checkpoint_steps = 0;  // steps between checkpoints; 0: once per epoch, see save_epochs_if()
   // Where both are given, epochs end where their pictures do, which may be inside a step; else
   // after every epoch_steps.
   Index pictures = 0;
@@ -73,6 +74,10 @@ class TrainingRun {
   // The epoch that ended in the trainer's step is still to be tested, before the next step.
   void owe_test() { owes_test_ = true; }
 
+  // Where checkpoints are once per epoch: whether one is made at the end of this epoch, which is
+  // not the last. All ranks ask together and get the same answer.
+  void save_epochs_if(std::function<bool()> due) { is_due_ = std::move(due); }
+
   // Another run, of the same training, began at that step and ended where this one begins.
   void goes_on_from(Index first_step) { first_step_ = first_step; }
 
@@ -109,7 +114,8 @@ class TrainingRun {
   Trainer* trainer_;
   DataLoader* training_;
   DataLoader* testing_ = nullptr;
-  Metric* metric_ = nullptr;  // that judges testing_
+  Metric* metric_ = nullptr;      // that judges testing_
+  std::function<bool()> is_due_;  // empty: always
   TrainingLength length_;
   Index pictures_;
   std::vector<TrainingObserver> observers_;

@@ -16,6 +16,7 @@ for ranks in 1 3; do
   rm -rf "$run"
   works "$ranks" "${train[@]}" --steps 12
   says state '"finished"'
+  says exit_code 0
   says first_step 1
   says last_step 12
   says batch 10
@@ -70,6 +71,7 @@ start 2
 kill -INT "$started_process"
 ended
 says state '"interrupted"'
+says exit_code 130
 says reason '"SIGINT after step .*--resume .*"'
 expect 'the signal is an event' test "$(events signal)" -eq 1
 start 2
@@ -77,6 +79,7 @@ start 2
 kill -9 $(ranks_running) 2>/dev/null
 ended
 says state '"running"'
+says exit_code null
 works 1 top --once "$run"
 expect 'a killed run was interrupted' grep -q interrupted "$folder/out"
 
@@ -86,6 +89,7 @@ stopped=$(rank 2)
 kill -STOP "$stopped"
 wait_until 'the others should end' grep -q '"failed"' "$run/run.json"
 says reason '".*rank 2. has not answered for 2 s"'
+says exit_code 75
 kill -9 "$stopped" 2>/dev/null
 ended
 expect 'that is an event' test "$(events failure)" -eq 1

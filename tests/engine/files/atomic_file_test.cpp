@@ -205,4 +205,87 @@ TEST_CASE("a really full file system keeps the old file and says that space is m
   ::umount(folder.path().c_str());
 }
 
+TEST_CASE("a generation is kept under its name, and nothing else stays") {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& text) {
+    AtomicFile file(folder / "model");
+    file.keep_old_as(folder / "previous");
+    file.write(text);
+    file.commit();
+  };
+  write("one");
+  CHECK(folder.entries() == 1);
+  write("two");
+  CHECK(bytes_of(folder / "model") == "two");
+  CHECK(bytes_of(folder / "previous") == "one");
+  write("three");
+  CHECK(bytes_of(folder / "model") == "three");
+  CHECK(bytes_of(folder / "previous") == "two");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE(
+    "a power cut between the two names of a file leaves nothing that the next writer trips over") {
+  const TemporaryFolder folder;
+  put_bytes(folder / "model", "old");
+  // As it is when the old file has its second name, and the new one does not have its first.
+  std::filesystem::create_hard_link(folder / "model", folder / "previous");
+  put_bytes(folder / "model.partial", "half of a n");
+  AtomicFile file(folder / "model");
+  file.keep_old_as(folder / "previous");
+  file.write("new");
+  file.commit();
+  CHECK(bytes_of(folder / "model") == "new");
+  CHECK(bytes_of(folder / "previous") == "old");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("a writer that fails keeps both generations, and a link is none") {
+  const TemporaryFolder folder;
+  put_bytes(folder / "model", "newer");
+  put_bytes(folder / "previous", "older");
+  {
+    const FileSizeLimit limit(1 << 10);
+    CHECK(has(input_error_of([&] {
+                AtomicFile file(folder / "model");
+                file.keep_old_as(folder / "previous");
+                file.write(std::string(1 << 12, 'x'));
+              }),
+              "the old file is kept"));
+  }
+  CHECK(bytes_of(folder / "model") == "newer");
+  CHECK(bytes_of(folder / "previous") == "older");
+  std::filesystem::remove(folder / "model");
+  std::filesystem::create_symlink("/etc/hostname", folder / "model");
+  AtomicFile file(folder / "model");
+  file.keep_old_as(folder / "previous");
+  file.write("new");
+  file.commit();
+  CHECK(bytes_of(folder / "model") == "new");
+  CHECK(bytes_of(folder / "previous") == "older");
+}
+
+TEST_CASE("on a disk that has room for two files, the older generation makes way") {
+  const TemporaryFolder folder;
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+    MESSAGE("skipped: mounting a small file system needs root");
+    return;
+  }
+  const auto write = [&](char letter) {
+    AtomicFile file(folder / "model");
+    file.keep_old_as(folder / "previous");
+    for (int page = 0; page < 6; ++page) {
+      file.write(std::string(1 << 12, letter));
+    }
+    file.commit();
+  };
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    CHECK(input_error_of([&] { write(letter); }).empty());
+    CHECK(bytes_of(folder / "model") == std::string(6 << 12, letter));
+  }
+  CHECK(bytes_of(folder / "previous") == std::string(6 << 12, 'c'));
+  CHECK(folder.entries() == 2);
+  ::umount(folder.path().c_str());
+}
+
 }  // namespace

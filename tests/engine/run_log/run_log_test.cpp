@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/files/atomic_file.h"
+#include "engine/files/written_bytes.h"
 #include "engine/report/run_reader.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/run_summary.h"
@@ -23,6 +26,8 @@ using engine::known;
 using engine::read_run;
 using engine::RunClock;
 using engine::RunState;
+using tests::bytes_of;
+using tests::has;
 using tests::TemporaryFolder;
 
 engine::RunSummary some_summary() {
@@ -46,7 +51,7 @@ engine::RunSummary some_summary() {
 TEST_CASE("run.json says what was started, and how it ended first") {
   const TemporaryFolder folder;
   engine::RunSummaryFile file;
-  CHECK(!file.end("failed", "it has not begun"));
+  CHECK(!file.end("failed", "it has not begun", 1));
   file.begin(folder / "run.json", some_summary(), false);
   engine::RunData data = read_run(folder.path());
   REQUIRE(data.info);
@@ -60,11 +65,22 @@ TEST_CASE("run.json says what was started, and how it ended first") {
   CHECK(data.info->memory_limit_bytes == 1 << 20);
   CHECK(!known(data.info->predicted_step_s));
   CHECK(data.info->ended.empty());
-  CHECK(file.end("finished", ""));
-  CHECK(!file.end("failed", "too late"));
+  CHECK(has(bytes_of(folder / "run.json"), "\"exit_code\": null"));
+  CHECK(!known(data.info->written_bytes));
+  const auto before = static_cast<double>(engine::bytes_written());
+  engine::write_atomically(folder / "checkpoint", std::string(100000, 'x'));
+  const auto written = static_cast<double>(engine::bytes_written()) - before;
+  CHECK(written == 100000);
+  CHECK(file.end("finished", "", 0));
+  CHECK(!file.end("failed", "too late", 2));
+  CHECK(has(bytes_of(folder / "run.json"), "\"exit_code\": 0,"));
   data = read_run(folder.path());
   CHECK(data.state == RunState::Finished);
   CHECK(data.reason.empty());
+  // And what was written into the file itself when the run began.
+  CHECK(data.info->written_bytes >= 100000);
+  CHECK(data.info->written_bytes < 110000);
+  CHECK(data.info->written_s >= 0);
   CHECK(data.info->ended.size() == std::string("2026-11-26T07:10:20Z").size());
 }
 

@@ -2,9 +2,13 @@
 
 #include "engine/session/training_session.h"
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +17,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/train/intact_checkpoint.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -172,6 +177,68 @@ TEST_CASE("a session trains, tells rank 0 of its steps and all ranks of checkpoi
     CHECK(heard.order.empty());
     CHECK(heard.losses.empty());
     CHECK(heard.lines.empty());
+  }
+}
+
+TEST_CASE("steps go on while a checkpoint is put on the disk, and the end waits for it") {
+  constexpr std::chrono::seconds kLongEnough{60};
+  Fixture fixture;
+  fixture.request.checkpoint_every = 2;
+  fixture.request.evaluate = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  Index steps = 0;
+  std::vector<Index> checkpoints;
+  TrainingSessionObserver observer;
+  observer.steps.step = [&](Index step, const engine::StepResult&) {
+    const std::lock_guard lock(mutex);
+    steps = step;
+    changed.notify_all();
+  };
+  const bool root = fixture.world.rank() == 0;
+  observer.checkpoint = [&](const std::string& file, Index step) {
+    std::unique_lock lock(mutex);
+    checkpoints.push_back(step);
+    if (root) {
+      CHECK(engine::expect_intact_checkpoint(file) == step);
+      // A step comes after that of the checkpoint, but for the last, while this does not return.
+      CHECK(changed.wait_for(
+          lock, kLongEnough, [&] { return steps >= std::min<Index>(step + 1, 6); }));
+    }
+  };
+  fixture.train(observer);
+  CHECK(checkpoints == std::vector<Index>{2, 4, 6});
+  if (root) {
+    CHECK(engine::expect_intact_checkpoint(fixture.folder /
+                                           "run/checkpoint.previous.safetensors") == 4);
+  }
+}
+
+TEST_CASE("what goes wrong while a checkpoint is put on the disk ends the run on all ranks") {
+  Fixture fixture;
+  fixture.request.checkpoint_every = 2;
+  fixture.request.evaluate = false;
+  fixture.request.steps = 50;
+  Heard heard;
+  TrainingSessionObserver observer = heard.observer();
+  // The second checkpoint finds a folder where the first is to be kept, once all of it is written.
+  observer.steps.step = [&](Index step, const engine::StepResult&) {
+    heard.losses[step] = 0;
+    if (step == 1) {
+      std::filesystem::create_directory(fixture.folder / "run/checkpoint.previous.safetensors");
+    }
+  };
+  std::string problem;
+  try {
+    fixture.train(observer);
+  } catch (const engine::AgreedError& error) {
+    problem = error.what();
+  }
+  CHECK(problem.find("checkpoint.safetensors: cannot be replaced") != std::string::npos);
+  CHECK(heard.checkpoints == std::vector<Index>{2});
+  if (fixture.world.rank() == 0) {
+    CHECK(heard.losses.size() <= 6);  // the next checkpoint at the latest
+    CHECK(engine::expect_intact_checkpoint(fixture.folder / "run/checkpoint.safetensors") == 2);
   }
 }
 

@@ -101,6 +101,26 @@ class Recorded {
   std::vector<std::string> events_;
 };
 
+TEST_CASE(
+    "epochs may go without a checkpoint, but not the last one, nor where an interval is given") {
+  using Steps = std::vector<std::string>;
+  const auto saved = [](Index checkpoint_steps) {
+    Recorded recorded({.epoch_steps = 3, .last_step = 9, .checkpoint_steps = checkpoint_steps});
+    int asked = 0;
+    recorded.run().save_epochs_if([&asked] { return asked++ == 1; });
+    recorded.run().run();
+    Steps steps;
+    for (const std::string& event : recorded.events()) {
+      if (event.find("checkpoint") != std::string::npos) {
+        steps.push_back(event);
+      }
+    }
+    return steps;
+  };
+  CHECK(saved(0) == Steps{"6: checkpoint", "9: checkpoint"});
+  CHECK(saved(3) == Steps{"3: checkpoint", "6: checkpoint", "9: checkpoint"});
+}
+
 TEST_CASE("epochs end where their pictures do, also inside a step") {
   const engine::TrainingLength length{
       .epoch_steps = 2, .last_step = 11, .pictures = 24, .images = 23};
