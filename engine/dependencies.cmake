@@ -11,7 +11,6 @@ pkg_check_modules(tessera_stb REQUIRED IMPORTED_TARGET GLOBAL stb)
 pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpng libwebp libwebpdemux libexif)
 pkg_check_modules(tessera_sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)
 pkg_check_modules(tessera_xml REQUIRED IMPORTED_TARGET GLOBAL libxml-2.0)
-pkg_check_modules(tessera_sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)
 # Optional: without it no plug on the network can be asked for its watts.
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
 # Optional: without it what is drawn on pictures is in ASCII.
