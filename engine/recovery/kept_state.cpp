@@ -23,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kEnding = ".kept";
+constexpr Index kLatestSteps = 100;
 
 // Which array a part belongs to.
 enum class ArrayKind { Values, First, Second, OfRank };
@@ -261,12 +262,13 @@ KeptState::KeptState(std::filesystem::path folder,
                        {"plan", layout_->plan()},
                        {"start", start},
                        {"images_seen", 0},
+                       {"latest", json::array()},
                        {"parts", described(layout_->kept())}};
   Index floats = 0;
   for (const KeptPart& part : layout_->kept()) {
     floats += part.elements.size();
   }
-  constexpr Index kNumbers = 64;  // that change from step to step
+  constexpr Index kNumbers = 64 + kLatestSteps * 80;  // bytes of what changes from step to step
   throw_agreed(communicator, problem_of([&] {
                  file_.emplace(path_, std::ssize(layout_->text.dump()) + kNumbers, floats);
                }));
@@ -274,10 +276,18 @@ KeptState::KeptState(std::filesystem::path folder,
 
 KeptState::~KeptState() = default;
 
-void KeptState::keep(Index step, Index images_seen) {
+void KeptState::keep(const StepLoss& step, Index images_seen) {
+  if (std::ssize(latest_) == kLatestSteps) {
+    latest_.erase(latest_.begin());
+  }
+  latest_.push_back(step);
+  layout_->text["latest"] = json::array();
+  for (const StepLoss& latest : latest_) {
+    layout_->text["latest"].push_back({latest.step, latest.loss, latest.learning_rate});
+  }
   layout_->text["images_seen"] = images_seen;
   (void)trainer_->execution().parameters();  // waits for values
-  file_->write(step, layout_->text.dump(), layout_->collect());
+  file_->write(step.step, layout_->text.dump(), layout_->collect());
   if (++kept_ == 2) {
     remove_older();
   }
@@ -318,7 +328,8 @@ struct KeptHere {
   Index step = 0;
   std::uint64_t start = 0;
   Index images_seen = 0;
-  std::string plan;
+  std::string plan = {};
+  json latest = json::array();
   std::vector<KeptPart> parts = {};
   std::vector<float> floats = {};  // of this rank's files alone
 
@@ -337,7 +348,8 @@ std::optional<KeptHere> understood(SlotContent content, const std::string& netwo
     KeptHere kept{.step = content.step,
                   .start = text.at("start").get<std::uint64_t>(),
                   .images_seen = text.at("images_seen").get<Index>(),
-                  .plan = text.at("plan").get<std::string>()};
+                  .plan = text.at("plan").get<std::string>(),
+                  .latest = text.at("latest")};
     Index floats = 0;
     for (const json& part : text.at("parts")) {
       const int kind = part.at(1).get<int>();
@@ -388,6 +400,7 @@ std::string announced(const std::vector<KeptHere>& kept) {
                     {"start", one.start},
                     {"images_seen", one.images_seen},
                     {"plan", one.plan},
+                    {"latest", one.latest},
                     {"parts", described(one.parts)}});
   }
   return list.dump();
@@ -405,6 +418,7 @@ using ArrayName = std::pair<int, ArrayKind>;
 
 struct FoundStep {
   Index images_seen = 0;
+  json latest = json::array();
   std::string plan;
   std::map<ArrayName, std::vector<FoundPart>> arrays;
 };
@@ -421,6 +435,7 @@ FoundSteps found_steps(const std::vector<std::string>& announced) {
       FoundStep& step = steps[name];
       step.images_seen = one.at("images_seen").get<Index>();
       step.plan = one.at("plan").get<std::string>();
+      step.latest = one.at("latest");
       for (const json& part : one.at("parts")) {
         const ArrayName array{part.at(0).get<int>(), static_cast<ArrayKind>(part.at(1).get<int>())};
         const Range elements{part.at(2).get<Index>(), part.at(3).get<Index>()};
@@ -567,6 +582,23 @@ bool give_rank_states(const std::vector<KeptHere>& kept,
 
 }  // namespace
 
+namespace {
+
+// Numbers that are none, or lines of another form, are left out.
+std::vector<StepLoss> latest_steps(const json& list) {
+  std::vector<StepLoss> steps;
+  for (const json& one : list) {
+    const bool sound = one.is_array() && one.size() == 3 && one[0].is_number_integer() &&
+                       one[1].is_number() && one[2].is_number();
+    if (sound) {
+      steps.push_back({one[0].get<Index>(), one[1].get<double>(), one[2].get<double>()});
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
 std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
                                            const partitioner::Network& network,
                                            const partitioner::Plan& plan,
@@ -592,7 +624,7 @@ std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
   }
   const bool rank_states = give_rank_states(kept, step, found, trainer, communicator);
   trainer.resume_at(step.first, rank_states);
-  return KeptStep{step.first, found.images_seen, rank_states};
+  return KeptStep{step.first, found.images_seen, latest_steps(found.latest), rank_states};
 }
 
 }  // namespace tessera::engine

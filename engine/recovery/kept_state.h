@@ -23,9 +23,17 @@
 namespace tessera::engine {
 
 // What is known beside the arrays.
+struct StepLoss {
+  Index step = 0;
+  double loss = 0;
+  double learning_rate = 0;
+};
+
 struct KeptStep {
   Index step = 0;
   Index images_seen = 0;
+  // Of the latest steps, this one last: what was written of them may have been lost with its disk.
+  std::vector<StepLoss> latest = {};
   bool rank_states = false;  // those of this very plan were found, too
 };
 
@@ -46,7 +54,7 @@ class KeptState {
   KeptState& operator=(const KeptState&) = delete;
 
   // Between two steps. Waits for values that are under way.
-  void keep(Index step, Index images_seen);
+  void keep(const StepLoss& step, Index images_seen);
 
   // Training has ended well: nothing has to be kept any more.
   void discard();
@@ -65,6 +73,7 @@ class KeptState {
   std::unique_ptr<Layout> layout_;
   std::filesystem::path path_;
   std::optional<SlotFile> file_;
+  std::vector<StepLoss> latest_;
   int kept_ = 0;  // how often
 };
 

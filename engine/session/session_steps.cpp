@@ -207,8 +207,9 @@ void SessionRun::keep_state(TrainingRun& run) {
                         phase.trainer(),
                         phase.communicator());
     const Index before = begun_.images_seen - begun_.step * setup_.training().batch;
-    run.add({.step = [this, before](Index step, const StepResult& /*result*/) {
-      kept_state_->keep(step, before + step * setup_.training().batch);
+    run.add({.step = [this, before](Index step, const StepResult& result) {
+      kept_state_->keep({step, result.loss, result.learning_rate},
+                        before + step * setup_.training().batch);
     }});
   }
   if (observer_.step_done) {

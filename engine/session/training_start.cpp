@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/files/run_files.h"
 #include "engine/files/safetensors.h"
 #include "engine/recovery/kept_state.h"
+#include "engine/run_log/run_folder.h"
 #include "engine/session/model_setup.h"
 #include "engine/train/intact_checkpoint.h"
 #include "engine/train/weights_file.h"
@@ -219,6 +222,25 @@ Index post_local_steps(const TrainingRequest& request,
   return before > 0 ? before : std::max<Index>(last_step / 2, 1);
 }
 
+namespace {
+
+// Steps of which a run's metrics have no line, since the device that wrote them was lost before
+// they were copied: what is known of them. Where that cannot be written the run goes on without.
+void add_lost_lines(const std::filesystem::path& metrics, const std::vector<StepLoss>& latest) {
+  const Index last = last_recorded_step(metrics).value_or(0);
+  std::ofstream file(metrics, std::ios::app);
+  for (const StepLoss& step : latest) {
+    if (step.step > last) {
+      file << fmt::format("{{\"step\":{},\"loss\":{},\"learning_rate\":{}}}\n",
+                          step.step,
+                          step.loss,
+                          step.learning_rate);
+    }
+  }
+}
+
+}  // namespace
+
 TrainingState begin_training(const TrainingRequest& request,
                              const partitioner::ModelFile& model,
                              const Preparation& preparation,
@@ -241,6 +263,9 @@ TrainingState begin_training(const TrainingRequest& request,
             restore_kept_state(request.state_folder, model.network, plan, trainer, communicator)) {
       begun.step = kept->step;
       begun.images_seen = kept->images_seen;
+      if (communicator.rank() == 0) {
+        add_lost_lines(std::filesystem::path(request.run) / run_file::kMetrics, kept->latest);
+      }
       return begun;
     }
   }

@@ -76,6 +76,7 @@ class Agent {
   void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
   void take_over();
+  [[nodiscard]] bool has_run_folder(const std::filesystem::path& run) const;
   void take_state();
   [[nodiscard]] bool supervisor_is_heard() const;
   void note_that_supervisor_is_heard();
@@ -189,7 +190,7 @@ void Agent::take_state() {
 bool Agent::supervisor_is_heard() const {
   std::ifstream file(StateFolder::of_run(run_) / kHeardName);
   double heard_s = 0;
-  return (file >> heard_s) && heard_s <= now_s() && now_s() - heard_s < kAgentPatience * limit_s_;
+  return (file >> heard_s) && heard_s <= now_s() && now_s() - heard_s < kHeardLately * limit_s_;
 }
 
 void Agent::note_that_supervisor_is_heard() {
@@ -211,6 +212,15 @@ void Agent::look_for(const std::string& token) {
   supervisor_.send(json{{"is", "look"}, {"file", token}, {"there", there}});
 }
 
+// Whether what the run has written so far is here, too.
+bool Agent::has_run_folder(const std::filesystem::path& run) const {
+  try {
+    return read_supervisor_record(run / kRecordName).run_number == run_;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 // In a process of its own that outlives this one: it will start another agent here, which ends
 // this.
 void Agent::take_over() {
@@ -220,6 +230,9 @@ void Agent::take_over() {
   }
   next_take_over_s_ = now_s() + kBetweenTries_s;
   const std::string run = text_in(record_, "run_folder");
+  if (!has_run_folder(run)) {
+    return;
+  }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const Descriptor log(::open((std::filesystem::path(run) / kTakeOverLog).c_str(),
                               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,

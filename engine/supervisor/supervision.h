@@ -13,6 +13,7 @@ namespace tessera::engine {
 inline constexpr double kBeat_s = 0.25;          // between signs of life
 inline constexpr double kUsualSilence_s = 3;     // after which a device or rank counts as lost
 inline constexpr double kAgentPatience = 3;      // times that, before an agent ends its ranks
+inline constexpr double kHeardLately = 2;        // times that, within which a supervisor is there
 inline constexpr double kLongestKill_s = 2;      // that processes take to end once killed
 inline constexpr double kStateKept_s = 15 * 60;  // on a device that the supervisor does not reach
 

@@ -212,7 +212,7 @@ void SupervisedRun::keep_copy() {
   if (!recorded_ || shared_ || now_s() < next_copy_s_) {
     return;
   }
-  constexpr double kBetween_s = 0.5;
+  constexpr double kBetween_s = 0.2;
   constexpr std::size_t kMostUnsent = std::size_t{256} << 10U;
   const auto is_fit = [this](int device) {
     return device > 0 && link(device).is_ready() && roster_.takes_part(device);
