@@ -11,7 +11,7 @@ Usage: tests/arm/inner_loops.sh [--all]
 
 Compiles the kernels for 64-bit ARM as a release does, reads the assembly, and fails if an innermost loop that multiplies
 and adds, and calls nothing, reads or writes the stack: then more sums are kept at once than there are registers
-(engine/ops/simd/block_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
+(engine/ops/simd/block_kernel_versions.h). A minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
 package g++-aarch64-linux-gnu, and without it says so and ends with exit code 77.
 
 Not counted are Winograd's transforms, whose squares of 36 vectors are more than registers, and in double precision, which
@@ -38,8 +38,10 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # As CMakeLists.txt does for a release.
-"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/simd/block_kernels_generic.cpp
-perl tests/arm/inner_loops.pl "$folder/kernels.s" | c++filt | sed 's/tessera::engine::generic:://g; s/tessera::engine:://g' >"$folder/loops"
+for version in generic cortex_a53; do
+  "$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/$version.s" engine/ops/simd/block_kernels_$version.cpp
+  perl tests/arm/inner_loops.pl "$folder/$version.s"
+done | c++filt | sed "s/tessera::engine::\\(generic\\|cortex_a53\\):://g; s/tessera::engine:://g" >"$folder/loops"
 
 if [ "$all" = yes ]; then
   cat "$folder/loops"
@@ -48,9 +50,10 @@ fi
 
 failures=0
 # Where the sums are: a kernel without a loop of multiply-adds is one that this no longer finds.
-for kernel in sum_pixels outer_terms product_pixels product_weights plane_vectors argmax_rows depthwise_channels \
-  sum_depthwise sum_squares; do
-  if ! awk -F '\t' -v name="void $kernel<float," '$1 >= 4 && index($5, name) == 1 { found = 1 } END { exit !found }' "$folder/loops"; then
+for kernel in sum_pixels\<float, outer_terms\<float, product_pixels\<float, product_weights\<float, plane_vectors\<float, argmax_rows\<float, \
+  depthwise_channels\<float, sum_depthwise\<float, sum_squares\<float, sum_pixels_in_order\< outer_terms_in_order\< \
+  product_pixels_in_order\< product_weights_in_order\(; do
+  if ! awk -F '\t' -v name="$kernel" '$1 >= 4 && sub(/^void /, "", $5) + 1 && index($5, name) == 1 { found = 1 } END { exit !found }' "$folder/loops"; then
     printf 'FAILED: no loop of multiply-adds was found in %s\n' "$kernel"
     failures=$((failures + 1))
   fi

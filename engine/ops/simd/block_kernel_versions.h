@@ -44,6 +44,22 @@ extern const RowKernels<float> kSingleRows;
 extern const RowKernels<double> kDoubleRows;
 }  // namespace generic
 
+#if defined(__aarch64__)
+
+// For processors that start instructions in order. Sums of terms have register tiles of their own
+// (in_order_kernels.inl).
+namespace cortex_a53 {
+using namespace generic;  // NOLINT(google-build-using-namespace): all sizes but these
+extern const BlockKernels<float> kSingle;
+extern const RowKernels<float> kSingleRows;
+}  // namespace cortex_a53
+
+#else
+
+namespace cortex_a53 = generic;
+
+#endif
+
 #if defined(__x86_64__)
 
 namespace avx2 {
