@@ -11,9 +11,10 @@ namespace tessera::engine::cortex_a53 {
 #include "engine/ops/simd/block_kernels.inl"
 #include "engine/ops/simd/in_order_kernels.inl"
 #include "engine/ops/simd/row_kernels.inl"
+#include "engine/ops/simd/in_order_rows.inl"
 
 const BlockKernels<float> kSingle = with_sums_in_order(kernels_of_width<float>());
-const RowKernels<float> kSingleRows = row_kernels_of_width<float>();
+const RowKernels<float> kSingleRows = with_rows_in_order(row_kernels_of_width<float>());
 
 }  // namespace tessera::engine::cortex_a53
 
