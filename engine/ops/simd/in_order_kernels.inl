@@ -76,6 +76,7 @@ enum class Work {
 struct WorkStep {
   Work work = Work::LookUp;
   Index number = 0;
+  bool present = false;  // of a vector register: the present term's, not the next one's
 };
 
 // Which work follows which product.
@@ -90,7 +91,8 @@ struct WorkPlan {
   Index integers_count = 0;
   WorkStep vectors[kMostSteps];  // likewise
   Index vectors_end[kProducts] = {};
-  Index begin_end = 0;  // of those after the last product, which the next term begins with
+  Index vectors_count = 0;
+  Index begin_count = 0;  // of those, the first, before the first product
 
   constexpr WorkPlan() {
     plan_integers();
@@ -101,17 +103,10 @@ struct WorkPlan {
   // Whether everything finds what it needs: the next term's or, before that is loaded, the present
   // one's.
   [[nodiscard]] constexpr bool ordered() const {
-    for (Index v = 0; v < begin_end; ++v) {
-      const WorkStep& step = vectors[v];
-      const Index product = product_of(v, vectors_end);
-      const bool at_begin = product == kProducts;
+    for (Index v = begin_count; v < vectors_count; ++v) {
       for (Index i = 0; i < integers_count; ++i) {
-        if (!feeds(integers[i], step)) {
-          continue;
-        }
-        const bool loaded = product_of(i, integers_end) <= product;
-        const bool present = product < kCount && step.work != Work::LowHalf;
-        if (!at_begin && loaded == present) {
+        const bool loaded = product_of(i, integers_end) <= product_of(v, vectors_end);
+        if (feeds(integers[i], vectors[v]) && loaded == vectors[v].present) {
           return false;
         }
       }
@@ -152,11 +147,12 @@ struct WorkPlan {
     const auto add = [&](Work work, Index number) { integers[count++] = {work, number}; };
     Index part = 0;  // of the weights
     const auto add_other = [&] {
+      if (Pixels::kLookAhead && part == kParts - 1) {
+        add(Work::Ahead, 0);
+      }
       if (part < kParts) {
         add(Work::LoadHigh, part);
-      } else if (part == kParts && Pixels::kLookAhead) {
-        add(Work::Ahead, 0);
-      } else if (part == kParts + 1 && Pixels::kPrefetch) {
+      } else if (Pixels::kPrefetch && part == kParts) {
         add(Work::Prefetch, 0);
       }
       ++part;
@@ -164,9 +160,20 @@ struct WorkPlan {
     if (Pixels::kLookUp) {
       add(Work::LookUp, 0);
     }
-    add_other();
-    add(Work::CountDown, 0);
-    add(Work::Move, 0);
+    if (kParts == 2) {
+      // The last weights' low half comes before the next term's first high half.
+      add(Work::CountDown, 0);
+      if (!Pixels::kLookUp) {
+        add(Work::Move, 0);
+      }
+      add_other();
+    } else {
+      add_other();
+      add(Work::CountDown, 0);
+    }
+    if (Pixels::kLookUp || kParts != 2) {
+      add(Work::Move, 0);
+    }
     while (part < kParts / 2) {
       add_other();
     }
@@ -183,7 +190,7 @@ struct WorkPlan {
         add(Work::Join, (i - kAhead) / 2);
       }
     }
-    while (part < kParts + 2) {
+    while (part <= kParts) {
       add_other();
     }
     integers_count = count;
@@ -201,54 +208,104 @@ struct WorkPlan {
     } while (!ordered() && last > 0);
   }
 
-  // Two at a time, which take a cycle together.
+  // One or two, which take a cycle together. A load of a vector does not begin four cycles after a
+  // multiply-add: so a cycle of moves or loads and three products go before each, where counts of
+  // products allow.
   constexpr void plan_vectors() {
-    Index count = 0;
-    Index waiting = 0;
-    const auto add = [&](Work work, Index number) { vectors[count + waiting++] = {work, number}; };
-    // With two parts the first weights' halves and the last pair come later than with more, so that
-    // no product waits for them.
-    constexpr bool kFew = kParts == 2 && kCount >= 2 * kLoadCycles;
-    for (Index part = 0; part < kParts; ++part) {
-      const bool last_part = part + 1 == kParts;
-      for (Index i = 0; i < kCount; ++i) {
-        const bool last = i + 1 == kCount;
-        if (kFew && part == 0 && i == kLoadCycles) {
-          add(Work::HighHalf, kParts - 1);
-          add(Work::PixelPair, kPairs - 1);
-        }
-        if (!kFew && !last_part && last) {
-          add(Work::LowHalf, part);
-          add(Work::HighHalf, part == 0 ? kParts - 1 : part - 1);
-        }
-        if (kFew && last_part && i == 1) {
-          add(Work::LowHalf, part - 1);
-        }
-        if (kFew && last_part && i == kLoadCycles + 1) {
-          add(Work::HighHalf, part - 1);
-        }
-        if (last_part && (i % 2 == 1 || last) && !(kFew && i / 2 == kPairs - 1)) {
-          add(Work::PixelPair, i / 2);
-        }
-        if (!kFew && last_part && i == last_cycles()) {
-          add(Work::HighHalf, part - 1);
-        }
-        if (last_part && last) {
-          add(Work::LowHalf, part);
-        }
-        const Index ready = last && last_part ? 0 : last ? waiting : waiting / 2 * 2;
-        count += ready;
-        waiting -= ready;
-        vectors_end[part * kCount + i] = count;
+    if constexpr (kParts == 4 && kCount == 6) {
+      own(0, low(3), pair(1));
+      own(3, high(3), pair(2));
+      next(6, low(0));
+      next(9, high(0));
+      next(12, low(1));
+      next(15, high(1));
+      next(18, low(2));
+      next(21, high(2), pair(0));
+    } else if constexpr (kParts == 4 && kCount == 5) {
+      own(0, low(3), pair(1));
+      own(3, high(3), pair(2));
+      own(6, high(2));
+      next(6, low(0));
+      next(9, high(0));
+      next(12, low(1));
+      next(15, low(2), high(1));
+      next(17, pair(0));
+    } else if constexpr (kParts == 4 && kCount == 4) {
+      own(0, low(3), pair(0));
+      own(0, pair(1));
+      own(4, high(3), high(2));
+      next(7, low(0));
+      next(10, low(1), high(0));
+      next(13, low(2), high(1));
+    } else if constexpr (kParts == 2 && kCount == 8) {
+      own(0, low(1), pair(2));
+      own(5, high(1), pair(3));
+      next(10, low(0), pair(0));
+      next(14, high(0), pair(1));
+    } else if constexpr (kParts == 2 && kCount > 8) {
+      constexpr Index kFirst = kCount == 9 ? 2 : 1;
+      own(kFirst, low(1), pair(3));
+      own(kFirst + 4, high(1), pair(4));
+      if (kPairs > 5) {
+        own(kFirst + 7, pair(5));
+      }
+      next(kProducts + kFirst - 9, pair(0));
+      next(kProducts + kFirst - 6, low(0), pair(1));
+      next(kProducts + kFirst - 3, high(0), pair(2));
+    } else {
+      plan_few_vectors();
+    }
+    for (Index p = products_planned; p < kProducts; ++p) {
+      vectors_end[p] = vectors_count;
+    }
+  }
+
+  // Where products are few, as soon as registers are free: in front of the first product, at the
+  // latest.
+  constexpr void plan_few_vectors() {
+    for (Index i = 0; i < kPairs; ++i) {
+      own(0, pair(i));
+    }
+    own(0, low(kParts - 1));
+    own(kCount, high(kParts - 1));
+    for (Index part = 0; part + 1 < kParts; ++part) {
+      next((part + 1) * kCount, low(part));
+      if (part > 0) {
+        next((part + 1) * kCount, high(part - 1));
       }
     }
-    begin_end = count + waiting;
+    next(kProducts, high(kParts - 2));
   }
 
-  static constexpr Index last_cycles() {
-    return kCount > kLoadCycles ? kLoadCycles - 1 : kCount - 1;
+  static constexpr WorkStep low(Index part) { return {Work::LowHalf, part}; }
+  static constexpr WorkStep high(Index part) { return {Work::HighHalf, part}; }
+  static constexpr WorkStep pair(Index number) { return {Work::PixelPair, number}; }
+
+  template <class... Steps>
+  constexpr void own(Index products, WorkStep step, Steps... more) {
+    step.present = true;
+    next(products, step);
+    if constexpr (sizeof...(more) > 0) {
+      own(products, more...);
+    }
   }
 
+  // After so many products of a term, in ascending order.
+  template <class... Steps>
+  constexpr void next(Index products, WorkStep step, Steps... more) {
+    for (; products_planned < products - 1; ++products_planned) {
+      vectors_end[products_planned] = vectors_count;
+    }
+    vectors[vectors_count++] = step;
+    if (products == 0) {
+      begin_count = vectors_count;
+    }
+    if constexpr (sizeof...(more) > 0) {
+      next(products, more...);
+    }
+  }
+
+  Index products_planned = 0;
   static constexpr Index kLoadCycles = 4;  // until a half from memory is there
 };
 
@@ -286,9 +343,8 @@ class InOrderTile {
   [[gnu::always_inline]] void add_term(const float*& weights,
                                        Pixels& pixels,
                                        std::integer_sequence<Index, kProduct...> /*products*/) {
-    constexpr Index kBegin = kPlan.vectors_end[kProducts - 1];
-    constexpr Index kSteps = kPlan.begin_end - kBegin;
-    do_vectors<true, true, kBegin>(weights, pixels, std::make_integer_sequence<Index, kSteps>{});
+    do_vectors<kNext, 0>(
+        weights, pixels, std::make_integer_sequence<Index, kPlan.begin_count>{});
     (add_product_of<kNext, kProduct>(weights, pixels), ...);
   }
 
@@ -302,16 +358,17 @@ class InOrderTile {
       constexpr Index kSteps = kPlan.integers_end[kProduct] - kBegin;
       do_integers<kBegin>(weights, pixels, std::make_integer_sequence<Index, kSteps>{});
     }
-    constexpr Index kBegin = kProduct == 0 ? 0 : kPlan.vectors_end[kProduct - 1];
+    constexpr Index kBegin =
+        kProduct == 0 ? kPlan.begin_count : kPlan.vectors_end[kProduct - 1];
     constexpr Index kSteps = kPlan.vectors_end[kProduct] - kBegin;
-    do_vectors<kNext, kPart == 0, kBegin>(
+    do_vectors<kNext, kBegin>(
         weights, pixels, std::make_integer_sequence<Index, kSteps>{});
   }
 
-  // All but the high half of the last weights, which add_term sets.
+  // All but what add_term does of a term's own.
   [[gnu::always_inline]] void load_first(const float*& weights, Pixels& pixels) {
     constexpr Index kIntegers = kPlan.integers_end[kProducts - 1];
-    constexpr Index kVectors = kPlan.vectors_end[kProducts - 1];
+    constexpr Index kVectors = kPlan.vectors_count;
     do_integers<0>(weights, pixels, std::make_integer_sequence<Index, kIntegers>{});
     do_first_vectors(weights, pixels, std::make_integer_sequence<Index, kVectors>{});
   }
@@ -325,36 +382,24 @@ class InOrderTile {
      ...);
   }
 
-  // Between a term's first products, all but the loads are its own.
-  template <bool kNext, bool kFirstPart, Index kFirst, Index... kWhich>
+  template <bool kNext, Index kFirst, Index... kWhich>
   [[gnu::always_inline]] void do_vectors(const float*& weights,
                                          Pixels& pixels,
                                          std::integer_sequence<Index, kWhich...> /*steps*/) {
-    (do_vector<kNext,
-               kFirstPart,
-               kPlan.vectors[kFirst + kWhich].work,
-               kPlan.vectors[kFirst + kWhich].number>(weights, pixels),
-     ...);
-  }
-
-  template <bool kNext, bool kFirstPart, Work kWork, Index kNumber>
-  [[gnu::always_inline]] void do_vector(const float*& weights, Pixels& pixels) {
-    if constexpr (kNext || (kFirstPart && kWork != Work::LowHalf)) {
-      do_step<kWork, kNumber>(weights, pixels);
-    }
+    (do_vector<kNext, true, kFirst + kWhich>(weights, pixels), ...);
   }
 
   template <Index... kWhich>
   [[gnu::always_inline]] void do_first_vectors(const float*& weights,
                                                Pixels& pixels,
                                                std::integer_sequence<Index, kWhich...> /*steps*/) {
-    (do_first<kWhich>(weights, pixels), ...);
+    (do_vector<true, false, kWhich>(weights, pixels), ...);
   }
 
-  template <Index kWhich>
-  [[gnu::always_inline]] void do_first(const float*& weights, Pixels& pixels) {
+  template <bool kNext, bool kOwn, Index kWhich>
+  [[gnu::always_inline]] void do_vector(const float*& weights, Pixels& pixels) {
     constexpr WorkStep kStepHere = kPlan.vectors[kWhich];
-    if constexpr (kWhich >= kPlan.vectors_end[kCount - 1] || kStepHere.work == Work::LowHalf) {
+    if constexpr (kStepHere.present ? kOwn : kNext) {
       do_step<kStepHere.work, kStepHere.number>(weights, pixels);
     }
   }

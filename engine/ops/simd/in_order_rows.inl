@@ -3,7 +3,6 @@
 // one before. Rows of vectors side by side; what is left over, and all other rows, is for
 // row_kernels.inl. The same bits: each cell is computed alike, and sums are in the order of cells.
 
-constexpr Index kV = 4;
 
 constexpr Index kRowFloats = 4;
 
@@ -27,8 +26,8 @@ template <Index kCount, class Run>
 }
 
 // Calls run.operator()<V>(lane), which returns how many of a row's cells it has done, for vectors
-// that together are the channels of a row. Returns the same; 0 where these are not such vectors side
-// by side.
+// that together are the channels of a row. Returns the same; 0 where a row is not of such vectors,
+// side by side.
 template <class T, Index kCount, class Run>
 [[gnu::always_inline]] inline Index for_each_lane(Index channels, bool side_by_side, Run run) {
   Index done = 0;
@@ -36,7 +35,7 @@ template <class T, Index kCount, class Run>
     if (side_by_side && (channels == 16 || channels == 8)) {
 #pragma GCC unroll 1
       for (Index lane = 0; lane < channels; lane += kRowFloats) {
-        done = run.template operator()<typename RowVector<T, kV>::Type>(lane);
+        done = run.template operator()<typename RowVector<T, kRowFloats>::Type>(lane);
       }
     }
   }
