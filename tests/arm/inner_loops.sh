@@ -18,6 +18,8 @@ Not counted are Winograd's transforms, whose squares of 36 vectors are more than
 only checks compute with, the one sum of five vectors' width that no smaller tile exists of; and logistic, tanh, swish and
 mish of several cells at once, some of whose constants are on the stack: it takes less time than one cell after the other.
 
+With arm-linux-gnueabihf-g++ (package g++-arm-linux-gnueabihf) also looks at the sums of 32-bit ARM with NEON, of 16 and 8 channels.
+
   --all  lists all innermost loops: multiply-adds, instructions, calls, accesses to the stack, function
 HELP
 }
@@ -63,6 +65,16 @@ done
 awk -F '\t' '$1 > 0 && $3 == 0 && $4 > 0 && $5 !~ /^void (transform_|argmax_rows<double, 5l)|_at_once<\(Kind\)[6-9]>/ {
   printf "FAILED: %d of the %d instructions of a loop access the stack: %s\n", $4, $2, $5
 }' "$folder/loops" >"$folder/spills"
+if command -v arm-linux-gnueabihf-g++ >/dev/null; then
+  arm-linux-gnueabihf-g++ -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/neon.s" engine/ops/simd/block_kernels_neon.cpp
+  perl tests/arm/inner_loops.pl "$folder/neon.s" | c++filt | sed 's/tessera::engine::neon:://g; s/tessera::engine:://g' |
+    grep -E 'void (sum_pixels|outer_terms|product_pixels|product_weights)<float,' >"$folder/neon"
+  awk -F '\t' '$1 > 0 && $4 > 0 { printf "FAILED: %d of the %d instructions of a loop access the stack: %s, with NEON\n", $4, $2, $5 }' \
+    "$folder/neon" >>"$folder/spills"
+  if ! awk -F '\t' '$1 >= 8 { found = 1 } END { exit !found }' "$folder/neon"; then
+    echo 'FAILED: no loop of multiply-adds was found with NEON' >>"$folder/spills"
+  fi
+fi
 cat "$folder/spills"
 failures=$((failures + $(wc -l <"$folder/spills")))
 [ "$failures" -eq 0 ] || { printf '%d failed\n' "$failures"; exit 1; }

@@ -6,6 +6,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#if defined(__arm__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include "engine/ops/simd/block_kernel_versions.h"
 #include "engine/ops/simd/processor.h"
@@ -15,8 +19,8 @@ namespace tessera::engine {
 
 namespace {
 
-// Narrow before wide; CortexA53 is Generic's width.
-enum class Version { Generic, CortexA53, Avx2, Avx512 };
+// Narrow before wide; CortexA53 and Neon have Generic's width.
+enum class Version { Generic, CortexA53, Neon, Avx2, Avx512 };
 
 Version supported() {
 #if defined(__x86_64__)
@@ -31,6 +35,10 @@ Version supported() {
   const std::vector<ProcessorId> processors = processor_ids();
   if (std::any_of(processors.begin(), processors.end(), starts_in_order)) {
     return Version::CortexA53;
+  }
+#elif defined(__arm__) && defined(__ARM_PCS_VFP)
+  if ((::getauxval(AT_HWCAP) & HWCAP_NEON) != 0) {
+    return Version::Neon;
   }
 #endif
   return Version::Generic;
@@ -57,10 +65,11 @@ Version chosen() {
 
 const Version kVersion = chosen();
 
-// The one of these that suits this machine; on others than it is for, cortex_a53 is generic.
+// The one of these that suits this machine. On others than they are for, versions are generic.
 template <class Kernels>
 const Kernels& pick(const Kernels& generic,
                     [[maybe_unused]] const Kernels& cortex_a53,
+                    [[maybe_unused]] const Kernels& neon,
                     [[maybe_unused]] const Kernels& avx2,
                     [[maybe_unused]] const Kernels& avx512) {
   switch (kVersion) {
@@ -70,6 +79,8 @@ const Kernels& pick(const Kernels& generic,
       return avx2;
     case Version::CortexA53:
       return cortex_a53;
+    case Version::Neon:
+      return neon;
     case Version::Generic:
       break;
   }
@@ -81,33 +92,41 @@ const Kernels& pick(const Kernels& generic,
 void expect_known_vectors() {
   const char* asked = std::getenv("TESSERA_VECTORS");  // NOLINT(concurrency-mt-unsafe)
   const std::string_view name = asked == nullptr ? "generic" : asked;
-  if (name != "generic" && name != "avx2" && name != "avx512" && name != "cortex-a53") {
+  if (name != "generic" && name != "avx2" && name != "avx512" && name != "cortex-a53" &&
+      name != "neon") {
     throw InputError(
         "TESSERA_VECTORS",
         0,
-        "\"" + std::string(name) + "\": expected one of generic, avx2, avx512, cortex-a53");
+        "\"" + std::string(name) + "\": expected one of generic, avx2, avx512, cortex-a53, neon");
   }
 }
 
 template <>
 const BlockKernels<float>& block_kernels<float>() {
-  return pick(generic::kSingle, cortex_a53::kSingle, avx2::kSingle, avx512::kSingle);
+  return pick(generic::kSingle, cortex_a53::kSingle, neon::kSingle, avx2::kSingle, avx512::kSingle);
 }
 
 template <>
 const BlockKernels<double>& block_kernels<double>() {
-  return pick(generic::kDouble, generic::kDouble, avx2::kDouble, avx512::kDouble);
+  return pick(generic::kDouble, generic::kDouble, generic::kDouble, avx2::kDouble, avx512::kDouble);
 }
 
 template <>
 const RowKernels<float>& row_kernels<float>() {
-  return pick(
-      generic::kSingleRows, cortex_a53::kSingleRows, avx2::kSingleRows, avx512::kSingleRows);
+  return pick(generic::kSingleRows,
+              cortex_a53::kSingleRows,
+              generic::kSingleRows,
+              avx2::kSingleRows,
+              avx512::kSingleRows);
 }
 
 template <>
 const RowKernels<double>& row_kernels<double>() {
-  return pick(generic::kDoubleRows, generic::kDoubleRows, avx2::kDoubleRows, avx512::kDoubleRows);
+  return pick(generic::kDoubleRows,
+              generic::kDoubleRows,
+              generic::kDoubleRows,
+              avx2::kDoubleRows,
+              avx512::kDoubleRows);
 }
 
 }  // namespace tessera::engine

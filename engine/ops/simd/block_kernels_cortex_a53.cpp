@@ -9,9 +9,9 @@
 namespace tessera::engine::cortex_a53 {
 
 #include "engine/ops/simd/block_kernels.inl"
-#include "engine/ops/simd/in_order_kernels.inl"
+#include "engine/ops/simd/block_kernels_in_order.inl"
 #include "engine/ops/simd/row_kernels.inl"
-#include "engine/ops/simd/in_order_rows.inl"
+#include "engine/ops/simd/row_kernels_in_order.inl"
 
 const BlockKernels<float> kSingle = with_sums_in_order(kernels_of_width<float>());
 const RowKernels<float> kSingleRows = with_rows_in_order(row_kernels_of_width<float>());

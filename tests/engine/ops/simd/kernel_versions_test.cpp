@@ -14,7 +14,7 @@
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) || (defined(__arm__) && defined(__ARM_PCS_VFP))
 
 namespace {
 
@@ -23,7 +23,11 @@ using engine::kBlockChannels;
 using engine::kNarrowChannels;
 using tessera::Index;
 
+#if defined(__aarch64__)
 const BlockKernels<float>& kTested = engine::cortex_a53::kSingle;
+#else
+const BlockKernels<float>& kTested = engine::neon::kSingle;
+#endif
 const BlockKernels<float>& kExpected = engine::generic::kSingle;
 
 // Signed random numbers that end where memory ends: whoever reads on is stopped by the system.
@@ -239,6 +243,8 @@ TEST_CASE("Winograd's products for gradients of weights have the same bits in or
     }
   }
 }
+
+#if defined(__aarch64__)
 
 const engine::RowKernels<float>& kTestedRows = engine::cortex_a53::kSingleRows;
 const engine::RowKernels<float>& kExpectedRows = engine::generic::kSingleRows;
@@ -503,6 +509,8 @@ TEST_CASE("gradients that a max-pool sends have the same sums in order") {
     }
   }
 }
+
+#endif
 
 }  // namespace
 
