@@ -71,7 +71,7 @@ refused '--data-parallel-from: "x"' "${train[@]}" --data-parallel-from x
 refused '128 images .* 3 subdivisions' "${train[@]}" --subdivisions 3
 refused '--mean' "${train[@]}" --mean grey
 export TESSERA_VECTORS=avx-2
-refused 'TESSERA_VECTORS: "avx-2": expected one of generic, avx2, avx512' "${train[@]}"
+refused 'TESSERA_VECTORS: "avx-2": expected one of generic, avx2, avx512, cortex-a53, neon' "${train[@]}"
 refused_alone 'TESSERA_VECTORS' plan models/lenet5.cfg
 unset TESSERA_VECTORS
 refused '--ranks: "0"' plan models/lenet5.cfg --ranks 0

@@ -33,6 +33,7 @@ inline constexpr Index kPlaneSums = 12;
 inline constexpr Index kArgmaxSums = 12;
 inline constexpr Index kTwiceSums = 8;
 inline constexpr Index kDoubleShare = 1;
+inline constexpr bool kFlushes = false;  // smallest numbers to 0, by multiply-adds of vectors
 #endif
 inline constexpr Index kSumBlocks = 1;      // of output channels at once
 inline constexpr Index kSquareBytes = 16;   // a row of the squares that are transposed
@@ -43,6 +44,40 @@ extern const BlockKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
 extern const RowKernels<double> kDoubleRows;
 }  // namespace generic
+
+#if defined(__aarch64__)
+
+// For processors that start instructions in order. Sums of terms have register tiles of their own
+// (block_kernels_in_order.inl).
+namespace cortex_a53 {
+using namespace generic;  // NOLINT(google-build-using-namespace): all sizes but these
+extern const BlockKernels<float> kSingle;
+extern const RowKernels<float> kSingleRows;
+}  // namespace cortex_a53
+
+#else
+
+namespace cortex_a53 = generic;
+
+#endif
+
+#if defined(__arm__) && defined(__ARM_PCS_VFP)
+
+// Multiply-adds of NEON, in 16 registers. Vectors of sums leave room for those of weights and for
+// numbers to multiply them by, which only the first eight registers can hold.
+namespace neon {
+using namespace generic;  // NOLINT(google-build-using-namespace): all sizes but these
+inline constexpr Index kPixels = 2;
+inline constexpr Index kTerms = 2;
+inline constexpr bool kFlushes = true;
+extern const BlockKernels<float> kSingle;
+}  // namespace neon
+
+#else
+
+namespace neon = generic;
+
+#endif
 
 #if defined(__x86_64__)
 

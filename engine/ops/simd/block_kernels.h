@@ -14,7 +14,7 @@ inline constexpr Index kBlockChannels = 16;
 inline constexpr Index kNarrowChannels = kBlockChannels / 2;  // where that many channels are all
 
 // Throws InputError where the environment asks for vectors with TESSERA_VECTORS that
-// nobody knows: they are "generic", "avx2" and "avx512".
+// nobody knows: they are "generic", "avx2", "avx512", "cortex-a53" and "neon".
 void expect_known_vectors();
 
 // Part of a weighted sum: terms read at `offset` from the pixel, with kBlockChannels weights each.

@@ -471,6 +471,3 @@ constexpr BlockKernels<T> kernels_of_width() {
   kernels.transform_filter_gradients[1] = transform_filter_gradients<T, 4>;
   return kernels;
 }
-
-const BlockKernels<float> kSingle = kernels_of_width<float>();
-const BlockKernels<double> kDouble = kernels_of_width<double>();

@@ -72,6 +72,16 @@ template <class T, Index kWidth>
 [[gnu::always_inline]] inline void add_product(RegisterTile<T, kWidth>& sum,
                                                const RegisterTile<T, kWidth>& tile,
                                                T number) {
+#if defined(__arm__)
+  if constexpr (kFlushes && sizeof(T) == sizeof(float)) {
+    // GCC computes vectors of floats one by one there.
+#pragma GCC unroll 8
+    for (Index i = 0; i < RegisterTile<T, kWidth>::kParts; ++i) {
+      asm("vmla.f32 %q0, %q1, %y2" : "+w"(sum.parts[i]) : "w"(tile.parts[i]), "t"(number));
+    }
+    return;
+  }
+#endif
 #pragma GCC unroll 8
   for (Index i = 0; i < RegisterTile<T, kWidth>::kParts; ++i) {
     sum.parts[i] += tile.parts[i] * number;

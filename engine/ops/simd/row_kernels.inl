@@ -947,6 +947,3 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.depthwise_sums = depthwise_sums_any<T>;
   return kernels;
 }
-
-const RowKernels<float> kSingleRows = row_kernels_of_width<float>();
-const RowKernels<double> kDoubleRows = row_kernels_of_width<double>();
