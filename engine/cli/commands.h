@@ -46,6 +46,14 @@ struct RunCommand {
 // Returns the exit code of the run.
 [[nodiscard]] int run_run(const RunCommand& command);
 
+struct DoctorCommand {
+  std::string hostfile;
+  std::string remote_shell = "ssh";
+  bool json = false;
+};
+// Prints what is found; returns whether training can begin.
+[[nodiscard]] bool run_doctor(const DoctorCommand& command);
+
 struct EvalCommand {
   std::string model;
   std::string data;

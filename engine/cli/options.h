@@ -12,6 +12,7 @@ struct Commands {
   TrainCommand train;
   ChooseCommand choose;
   RunCommand run;
+  DoctorCommand doctor;
   EvalCommand eval;
   CheckDataCommand check_data;
   AnchorsCommand anchors;
