@@ -237,9 +237,12 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
     const int problem = run_alone(start, [&] { exit_code = run_run(commands.run); });
     return problem != 0 ? problem : exit_code;
   }
-  if (program.got_subcommand("doctor")) {
+  if (program.got_subcommand("doctor") || program.got_subcommand("deploy")) {
     bool well = false;
-    const int problem = run_alone(start, [&] { well = run_doctor(commands.doctor); });
+    const int problem = run_alone(start, [&] {
+      well = program.got_subcommand("doctor") ? run_doctor(commands.doctor)
+                                              : run_deploy(commands.deploy);
+    });
     return problem != 0 || well ? problem : kCheckFailed;
   }
   if (program.got_subcommand("map")) {

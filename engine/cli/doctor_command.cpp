@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
 #include "engine/cli/version.h"
 #include "engine/setup/findings.h"
 #include "engine/supervisor/child_process.h"
@@ -105,15 +106,6 @@ void print_other_links(const Examination& examination) {
                name(slowest->b),
                mbit_per_s(least(*slowest)),
                milliseconds(slowest->round_trip_s));
-  }
-}
-
-void print_findings(const std::vector<Finding>& findings) {
-  for (const Finding& finding : findings) {
-    fmt::print("\n{}: {}\n  remedy: {}\n",
-               finding.is_problem ? "problem" : "warning",
-               printable(finding.what),
-               printable(finding.remedy));
   }
 }
 

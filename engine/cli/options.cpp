@@ -50,6 +50,26 @@ void add_doctor(CLI::App& program, DoctorCommand& command) {
   add_json(app, command.json, "print JSON: well, devices, links, problems, warnings");
 }
 
+void add_deploy(CLI::App& program, DeployCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "deploy", "copy the program, files and data sets to the devices of a cluster");
+  add_text(app, "--hostfile", command.hostfile, "FILE", "the devices, HOST:RANKS a line")
+      ->required();
+  app.add_option(
+      "PATH", command.paths, "files and folders for all devices, to the same path there");
+  auto* data = add_text(app,
+                        "--data",
+                        command.data,
+                        "DATA",
+                        "a data set in a folder, for all devices; with {rank} in it, which stands "
+                        "for the number of a rank, for the device of that rank");
+  add_text(
+      app, "--data-map", command.data_map, "FILE", "ranks without samples in this map need no data")
+      ->needs(data);
+  add_remote_shell(app, command.remote_shell);
+  app.add_flag("--dry-run", command.dry_run, "say what would be copied, and copy nothing");
+}
+
 void add_run(CLI::App& program, RunCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "run", "train, and go on by itself when devices or ranks vanish and return");
@@ -465,6 +485,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_choose(program, commands.choose);
   add_run(program, commands.run);
   add_doctor(program, commands.doctor);
+  add_deploy(program, commands.deploy);
   add_eval(program, commands.eval);
   add_predict(program, commands.predict);
   add_plan(program, commands.plan);

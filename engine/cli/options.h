@@ -13,6 +13,7 @@ struct Commands {
   ChooseCommand choose;
   RunCommand run;
   DoctorCommand doctor;
+  DeployCommand deploy;
   EvalCommand eval;
   CheckDataCommand check_data;
   AnchorsCommand anchors;
