@@ -238,7 +238,7 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
     return problem != 0 ? problem : exit_code;
   }
   if (program.got_subcommand("doctor") || program.got_subcommand("deploy")) {
-    bool well = false;
+    bool well = true;  // as far as a rank knows that does nothing
     const int problem = run_alone(start, [&] {
       well = program.got_subcommand("doctor") ? run_doctor(commands.doctor)
                                               : run_deploy(commands.deploy);

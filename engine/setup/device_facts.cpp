@@ -92,6 +92,20 @@ bool swaps_to_card() {
   return false;
 }
 
+// mpiexec looks for it in the folder of its own, the same on all devices: Debian's package has both
+// in /usr/bin.
+bool has_launcher() {
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  std::istringstream folders(std::string("/usr/bin:/usr/local/bin:") +
+                             (path == nullptr ? "" : path));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((fs::path(folder) / "hydra_pmi_proxy").c_str(), X_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Index bytes_in_meminfo(const std::string& wanted) {
   constexpr Index kKibibyte = 1024;
   std::ifstream file("/proc/meminfo");
@@ -138,7 +152,9 @@ void take_value(const json& message, const char* name, Value& value) {
 template <typename Value>
 void take_value(const json& message, const char* name, std::optional<Value>& value) {
   const auto found = message.find(name);
-  if (found != message.end() && found->is_number()) {
+  const bool fits = found != message.end() &&
+                    (std::is_integral_v<Value> ? found->is_number_integer() : found->is_number());
+  if (fits) {
     value = found->get<Value>();
   }
 }
@@ -239,8 +255,7 @@ DeviceFacts look_at_device(const fs::path& folder, const std::string& version) {
   ::uname(&system);
   facts.architecture = system.machine;
   facts.word_bits = kBitsOfByte * static_cast<int>(sizeof(void*));
-  // Where mpiexec of Debian's package looks for it on every device.
-  facts.has_launcher = ::access("/usr/bin/hydra_pmi_proxy", X_OK) == 0;
+  facts.has_launcher = has_launcher();
   facts.memory_bytes = bytes_in_meminfo("MemTotal:");
   facts.free_memory_bytes = free_memory_bytes();
   facts.swap_bytes = bytes_in_meminfo("SwapTotal:");

@@ -17,6 +17,8 @@ done
 printf 'localhost:2\n' >"$folder/hosts"
 works 1 doctor --hostfile "$folder/hosts" --remote-shell "$folder/no-shell"
 expect 'one device has no problem' grep -q '^no problem' "$folder/out"
+works 2 doctor --hostfile "$folder/hosts"
+expect 'under mpiexec it is done once' test "$(grep -c '^no problem' "$folder/out")" -eq 1
 works 1 doctor --hostfile "$folder/hosts" --json
 expect 'JSON has the device' /usr/bin/python3 -c '
 import json, sys

@@ -12,7 +12,7 @@ begin_setup() {
   mkdir "$app"
   cp "$program" "$app/tessera"
   printf 'pi1\npi2\npi3\n' >"$app/hosts"
-  cd "$app"
+  cd "$app" || return
 }
 
 # from_pi1 ARGUMENT...: the program on the first device; sets code, said and, of doctor, its problems.
@@ -29,8 +29,9 @@ doctor() {
 hide() { one exec "$1" mount -t tmpfs hidden "$2"; }
 reveal() { one exec "$1" umount --lazy "$2"; } # this very command may have it as its working folder
 
-# fake_shell NAME LINE...: a remote shell that changes what comes from pi2 before it gets here.
+# fake_shell NAME EDIT: a remote shell that changes what comes from pi2 before it gets here, by an edit of sed.
 fake_shell() {
+  # shellcheck disable=SC2016 # for that shell
   printf '#!/bin/sh\n[ "$1" = pi2 ] || exec %s "$@"\n%s "$@" | sed -u %s\n' "$reach" "$reach" "'$2'" >"$1"
   chmod +x "$1"
 }
@@ -123,9 +124,9 @@ test_doctor_tells_a_folder_that_is_missing() {
   begin_setup
   mkdir -p other/work
   hide pi3 "$app/other"
-  cd other/work
+  cd other/work || return
   doctor ../../hosts
-  cd "$app"
+  cd "$app" || return
   reveal pi3 "$app/other"
   expect_equal "$code" 1
   expect_equal "$(grep -c '^problem: ' <<<"$problems")" 1
@@ -146,6 +147,17 @@ test_doctor_tells_names_that_mean_the_loopback() {
   one exec pi2 umount /etc/hosts
   expect_equal "$code" 1
   expect_text "$problems" 'pi2 resolves the name of this machine, pi1, to 127.0.1.1'
+}
+
+test_doctor_tells_a_link_that_carries_nothing() {
+  begin_setup
+  fake_shell ports 's/"port":[0-9]*/"port":1/'
+  printf 'pi1\npi2\n' >two
+  doctor two ./ports
+  expect_equal "$code" 1
+  expect_equal "$(grep -c '^problem: ' <<<"$problems")" 1
+  expect_text "$problems" 'pi1 cannot connect to pi2 at '
+  expect_text "$problems" ': Connection refused'
 }
 
 test_deploy_refuses_devices_of_another_architecture() {

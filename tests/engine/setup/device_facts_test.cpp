@@ -39,6 +39,9 @@ TEST_CASE("facts of another kind than expected are left out") {
   message["load"] = nullptr;
   message["mpi"] = nlohmann::json::array();
   message["storage"] = "cheese";
+  message["free_memory_bytes"] = 1e300;
+  message["throttled"] = 1e300;
+  message["temperature_c"] = "hot";
   CHECK(device_facts_in(message) == DeviceFacts{.host_name = "pi2"});
   CHECK(device_facts_in(nlohmann::json::object()) == DeviceFacts{});
 }
