@@ -186,8 +186,15 @@ Storage storage_kind(std::string_view file_system, std::string_view disk) {
   return disk.empty() ? Storage::Unknown : Storage::Disk;
 }
 
+// The addresses would not do: each machine with Docker has that of its bridge. Containers and
+// emulated devices share a kernel.
+bool is_same_machine(const DeviceFacts& a, const DeviceFacts& b) {
+  return a.boot == b.boot && a.host_name == b.host_name;
+}
+
 json to_json(const DeviceFacts& facts) {
   json object{{"host_name", facts.host_name},
+              {"boot", facts.boot},
               {"version", facts.version},
               {"mpi", facts.mpi},
               {"architecture", facts.architecture},
@@ -217,6 +224,7 @@ json to_json(const DeviceFacts& facts) {
 DeviceFacts device_facts_in(const json& message) {
   DeviceFacts facts;
   take_value(message, "host_name", facts.host_name);
+  take_value(message, "boot", facts.boot);
   take_value(message, "version", facts.version);
   take_value(message, "mpi", facts.mpi);
   take_value(message, "architecture", facts.architecture);
@@ -249,6 +257,7 @@ DeviceFacts look_at_device(const fs::path& folder, const std::string& version) {
   constexpr int kBitsOfByte = 8;
   DeviceFacts facts;
   facts.host_name = host_name();
+  facts.boot = first_word_of("/proc/sys/kernel/random/boot_id");
   facts.version = version;
   facts.mpi = mpi_library();
   utsname system{};

@@ -22,6 +22,7 @@ enum class Storage { Unknown, Disk, Card, Usb, Network, Memory };
 
 struct DeviceFacts {
   std::string host_name = {};
+  std::string boot = {};          // of the system; no other machine has the same
   std::string version = {};       // of the program, with its sources
   std::string mpi = {};           // "MPICH 4.0.2 (ch4:ucx)"
   std::string architecture = {};  // "aarch64"
@@ -47,6 +48,9 @@ struct DeviceFacts {
 
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
 };
+
+// Whether both are of one machine, whatever it was called to reach it.
+[[nodiscard]] bool is_same_machine(const DeviceFacts& a, const DeviceFacts& b);
 
 [[nodiscard]] nlohmann::json to_json(const DeviceFacts& facts);
 // Facts that are missing or of another kind are left as they are before: another version may have

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <set>
 #include <sstream>
 
 #include "engine/probe/round_robin.h"
@@ -31,7 +30,7 @@ constexpr double kTrial_s = 12;
 // The devices' processes, and how to ask some of them.
 class Conversation {
  public:
-  explicit Conversation(std::size_t devices) : dialogs_(devices) {}
+  explicit Conversation(std::size_t devices) : dialogs_(devices), is_silent_(devices) {}
 
   void start(std::size_t device, const std::vector<std::string>& words) {
     dialogs_[device].emplace(words);
@@ -39,16 +38,21 @@ class Conversation {
   void stop(std::size_t device) { dialogs_[device].reset(); }
   [[nodiscard]] std::optional<DeviceDialog>& of(std::size_t device) { return dialogs_[device]; }
 
-  // The same question to all, or one to some; nobody else is asked.
+  // The same question to all, or one to some; nobody else is asked. Who does not answer in time is
+  // asked nothing more: a late answer would be taken for one to the next question.
   using Answers = std::vector<std::optional<DeviceDialog::Answer>>;
   [[nodiscard]] Answers ask(const std::vector<std::optional<json>>& questions, double timeout_s) {
     std::vector<Question> all(dialogs_.size());
     for (std::size_t i = 0; i < dialogs_.size(); ++i) {
-      if (dialogs_[i] && questions[i] && !dialogs_[i]->is_over()) {
+      if (dialogs_[i] && questions[i] && !is_silent_[i]) {
         all[i] = {&*dialogs_[i], *questions[i]};
       }
     }
-    return ask_all(all, timeout_s);
+    Answers answers = ask_all(all, timeout_s);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      is_silent_[i] = is_silent_[i] || (all[i].device != nullptr && !answers[i]);
+    }
+    return answers;
   }
   [[nodiscard]] Answers ask(const json& question, double timeout_s) {
     return ask(std::vector<std::optional<json>>(dialogs_.size(), question), timeout_s);
@@ -56,6 +60,7 @@ class Conversation {
 
  private:
   std::vector<std::optional<DeviceDialog>> dialogs_;
+  std::vector<bool> is_silent_;
 };
 
 double seconds_in(const json& message, const char* name) {
@@ -254,8 +259,9 @@ void Examiner::find_here() {
     });
     // A name that means this machine here may be another machine's whose name is wrong here: then
     // its own name, which came by the remote shell, says so.
-    const bool is_other = at(i).facts && at(i).facts->host_name != result_.origin.facts->host_name;
-    if (at(i).is_here || (here && !is_other)) {
+    const bool is_known = at(i).facts.has_value();
+    const bool is_same = is_known && is_same_machine(*at(i).facts, *result_.origin.facts);
+    if (at(i).is_here || is_same || (here && !is_known)) {
       const Host host = at(i).host;
       at(i) = result_.origin;
       at(i).host = host;
@@ -303,10 +309,16 @@ void Examiner::compare_clocks() {
 void Examiner::measure_links() {
   constexpr std::size_t kFew = 16;
   std::vector<int> measured;
-  std::set<std::string> known;  // a machine may be in the list by several names
   for (int i = 0; i < static_cast<int>(devices_); ++i) {
-    const ExaminedDevice& device = result_.devices[static_cast<std::size_t>(i)];
-    if (!device.address.empty() && known.insert(device.addresses.front().address).second) {
+    const ExaminedDevice& device = at(static_cast<std::size_t>(i));
+    if (!device.facts) {
+      continue;
+    }
+    // A machine may be in the list by several names.
+    const bool is_again = std::any_of(measured.begin(), measured.end(), [&](int other) {
+      return is_same_machine(*device.facts, *at(static_cast<std::size_t>(other)).facts);
+    });
+    if (!device.address.empty() && !is_again) {
       measured.push_back(i);
     }
   }

@@ -218,9 +218,9 @@ void Judge::judge_name(const ExaminedDevice& device) {
     problem("name",
             fmt::format("{} resolves to {} here, which is this machine", name, addresses.front()),
             "correct its line in /etc/hosts of this machine");
-  } else if (!device.is_here && device.facts && !device.addresses.empty() &&
+  } else if (device.facts && !device.addresses.empty() &&
              std::none_of(addresses.begin(), addresses.end(), [&](const std::string& address) {
-               return is_of(address, device);
+               return is_of(address, device) || is_loopback_address(address);
              })) {
     problem("name",
             fmt::format("{} resolves to {} here, but the machine that answers has {}",
@@ -345,12 +345,7 @@ void Judge::judge_likeness(int place) {
     if (!other.facts || other.facts->host_name != device.facts->host_name) {
       continue;
     }
-    const bool same = !device.addresses.empty() && std::any_of(other.addresses.begin(),
-                                                               other.addresses.end(),
-                                                               [&](const InterfaceAddress& own) {
-                                                                 return is_of(own.address, device);
-                                                               });
-    if (same || (device.is_here && other.is_here)) {
+    if (is_same_machine(*device.facts, *other.facts)) {
       problem("host-file",
               fmt::format("{} and {} are the same machine", other.host.name, device.host.name),
               "name it once in the host file, with as many ranks as it is to have: HOST:RANKS");

@@ -27,12 +27,12 @@ device = found["devices"][0]
 assert found["well"] and not found["links"] and device["here"] and device["ranks"] == 2 and device["memory_bytes"] > 0
 ' "$folder/out"
 
-# A remote shell that is this machine, however the host is called; 192.0.2.0/24 is for examples.
+# A remote shell that leads to this machine, under another name; 192.0.2.0/24 is for examples.
 cat >"$folder/shell" <<'SHELL'
 #!/bin/sh
 [ "$1" = 192.0.2.77 ] || exit 64
 shift
-exec sh -c "$*"
+sh -c "$*" | sed -u 's/"host_name":"/&other-/'
 SHELL
 chmod +x "$folder/shell"
 printf '192.0.2.77\n' >"$folder/hosts"
@@ -43,7 +43,7 @@ expect 'a problem ends with 1' test "$status" -eq 1
 expect 'the problem has a remedy' grep -q '^  remedy: ' "$folder/out"
 
 # What the shell there prints of its own accord keeps rsync from working, and is no answer.
-sed -i 's/^exec/echo "{welcome"; exec/' "$folder/shell"
+sed -i 's/^sh/echo "{welcome"; sh/' "$folder/shell"
 run 1 doctor --hostfile "$folder/hosts" --remote-shell "$folder/shell"
 expect 'a greeting is told' grep -q 'prints something before a command starts' "$folder/out"
 

@@ -6,6 +6,7 @@ namespace tessera::engine {
 
 TEST_CASE("facts of a device come back from JSON as they were") {
   const DeviceFacts facts{.host_name = "pi2",
+                          .boot = "b",
                           .version = "v",
                           .mpi = "m",
                           .architecture = "armv7l",
