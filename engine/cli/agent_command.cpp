@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/cli/version.h"
+#include "engine/setup/examiner.h"
 #include "engine/supervisor/agent.h"
 #include "partitioner/base/printable.h"
 
@@ -20,13 +21,18 @@ int run_agent_command(int argc, char** argv) {
   constexpr int kWrongInput = 2;
   AgentOptions options{.version = program_sources(), .output = -1};
   const bool speaks = ::isatty(STDIN_FILENO) == 0;
+  const bool examines = argc == 3 && std::string(argv[2]) == "--examine";
   if (argc == 4 && std::string(argv[2]) == "--output") {
     options.output = std::atoi(argv[3]);
-  } else if (argc != 2 || !speaks) {
+  } else if ((argc != 2 && !examines) || !speaks) {
     fmt::print(stderr, "tessera: an agent is started by `tessera run`: see tessera help run\n");
     return kWrongInput;
   }
   try {
+    if (examines) {
+      run_examiner(options.version);
+      return 0;
+    }
     return run_agent(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tessera: {}\n", printable(error.what()));

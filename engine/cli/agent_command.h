@@ -1,5 +1,5 @@
-// `tessera agent`, which `tessera run` starts on each device: not for people, so it is not in the
-// help.
+// `tessera agent`, which `tessera run` starts on each device, and `tessera agent --examine`, which
+// `tessera doctor` does: not for people, so it is not in the help.
 
 #pragma once
 

@@ -47,9 +47,9 @@ constexpr const char* kAbout =
     "Trains convolutional networks on several small machines at once: feature maps\n"
     "are cut into tiles, one per device. For several devices, start it with\n"
     "mpiexec.mpich -n RANKS; plan, top and convert need no mpiexec.\n"
-    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 invalid\n"
-    "input; 75 another device has not answered; 128 + signal stopped by SIGINT,\n"
-    "SIGTERM or SIGHUP (130, 143, 129).";
+    "Exit codes: 0 done; 1 check found differences, doctor or deploy a problem, or an\n"
+    "internal error; 2 invalid input; 75 another device has not answered;\n"
+    "128 + signal stopped by SIGINT, SIGTERM or SIGHUP (130, 143, 129).";
 
 constexpr const char* kMoreHelp =
     "More: tessera help COMMAND, tessera help partitioning\n"
@@ -236,6 +236,14 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
     int exit_code = 0;
     const int problem = run_alone(start, [&] { exit_code = run_run(commands.run); });
     return problem != 0 ? problem : exit_code;
+  }
+  if (program.got_subcommand("doctor") || program.got_subcommand("deploy")) {
+    bool well = true;  // as far as a rank knows that does nothing
+    const int problem = run_alone(start, [&] {
+      well = program.got_subcommand("doctor") ? run_doctor(commands.doctor)
+                                              : run_deploy(commands.deploy);
+    });
+    return problem != 0 || well ? problem : kCheckFailed;
   }
   if (program.got_subcommand("map")) {
     return run_alone(start, [&] { run_map(commands.map); });

@@ -7,6 +7,7 @@
 #include "engine/cli/resume_command.h"
 #include "engine/files/run_files.h"
 #include "engine/session/own_data.h"
+#include "engine/supervisor/remote_shell.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 

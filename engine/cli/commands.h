@@ -46,6 +46,25 @@ struct RunCommand {
 // Returns the exit code of the run.
 [[nodiscard]] int run_run(const RunCommand& command);
 
+struct DoctorCommand {
+  std::string hostfile;
+  std::string remote_shell = "ssh";
+  bool json = false;
+};
+// Prints what is found; returns whether training can begin.
+[[nodiscard]] bool run_doctor(const DoctorCommand& command);
+
+struct DeployCommand {
+  std::string hostfile;
+  std::string remote_shell = "ssh";
+  std::vector<std::string> paths;  // files and folders for all devices
+  std::string data;
+  std::string data_map;
+  bool dry_run = false;
+};
+// Prints what is copied; returns whether each device has what it needs.
+[[nodiscard]] bool run_deploy(const DeployCommand& command);
+
 struct EvalCommand {
   std::string model;
   std::string data;

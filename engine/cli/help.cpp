@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 18> kExamples{
+constexpr std::array<Examples, 20> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -38,6 +38,13 @@ constexpr std::array<Examples, 18> kExamples{
       "  tessera run --hostfile hosts -- train m.cfg --data photos --run runs/a \\\n"
       "    --partition auto --cluster hosts.cluster.toml\n"
       "  tessera run --continue runs/a\n"},
+     {"doctor",
+      "  tessera doctor --hostfile hosts\n"
+      "  tessera doctor --hostfile hosts --json\n"},
+     {"deploy",
+      "  tessera deploy --hostfile hosts m.cfg\n"
+      "  tessera deploy --hostfile hosts m.cfg --data photos --dry-run\n"
+      "  tessera deploy --hostfile hosts --data photos-{rank} --data-map data-map.toml\n"},
      {"eval",
       "  tessera eval m.cfg --data photos --weights runs/a/best.safetensors\n"
       "  mpiexec.mpich -n 4 tessera eval m.cfg --data photos --weights w.safetensors \\\n"

@@ -32,6 +32,44 @@ void add_eval(CLI::App& program, EvalCommand& command) {
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
+void add_remote_shell(CLI::App& app, std::string& remote_shell) {
+  add_text(app,
+           "--remote-shell",
+           remote_shell,
+           "PROGRAM",
+           "what reaches the other devices, called with a host and a command")
+      ->capture_default_str();
+}
+
+void add_doctor(CLI::App& program, DoctorCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "doctor", "check the devices of a cluster and the links between them");
+  add_text(app, "--hostfile", command.hostfile, "FILE", "the devices, HOST:RANKS a line")
+      ->required();
+  add_remote_shell(app, command.remote_shell);
+  add_json(app, command.json, "print JSON: well, devices, links, problems, warnings");
+}
+
+void add_deploy(CLI::App& program, DeployCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "deploy", "copy the program, files and data sets to the devices of a cluster");
+  add_text(app, "--hostfile", command.hostfile, "FILE", "the devices, HOST:RANKS a line")
+      ->required();
+  app.add_option(
+      "PATH", command.paths, "files and folders for all devices, to the same path there");
+  auto* data = add_text(app,
+                        "--data",
+                        command.data,
+                        "DATA",
+                        "a data set in a folder, for all devices; with {rank} in it, which stands "
+                        "for the number of a rank, for the device of that rank");
+  add_text(
+      app, "--data-map", command.data_map, "FILE", "ranks without samples in this map need no data")
+      ->needs(data);
+  add_remote_shell(app, command.remote_shell);
+  app.add_flag("--dry-run", command.dry_run, "say what would be copied, and copy nothing");
+}
+
 void add_run(CLI::App& program, RunCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "run", "train, and go on by itself when devices or ranks vanish and return");
@@ -42,12 +80,7 @@ void add_run(CLI::App& program, RunCommand& command) {
                          "the devices, HOST:RANKS a line; this machine is one of them");
   auto* ranks = add_count(app, "-n", command.ranks, "ranks on this machine", kMostThreads);
   hosts->excludes(ranks);
-  add_text(app,
-           "--remote-shell",
-           command.remote_shell,
-           "PROGRAM",
-           "what reaches the other devices, called with a host and a command")
-      ->capture_default_str();
+  add_remote_shell(app, command.remote_shell);
   constexpr Index kMostSilence = 3600;
   add_count(app,
             "--silence",
@@ -451,6 +484,8 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_train(program, commands.train);
   add_choose(program, commands.choose);
   add_run(program, commands.run);
+  add_doctor(program, commands.doctor);
+  add_deploy(program, commands.deploy);
   add_eval(program, commands.eval);
   add_predict(program, commands.predict);
   add_plan(program, commands.plan);

@@ -12,6 +12,8 @@ struct Commands {
   TrainCommand train;
   ChooseCommand choose;
   RunCommand run;
+  DoctorCommand doctor;
+  DeployCommand deploy;
   EvalCommand eval;
   CheckDataCommand check_data;
   AnchorsCommand anchors;

@@ -35,8 +35,8 @@ void give_back_freed_memory() {
   ::mallopt(M_TRIM_THRESHOLD, kBytes);
 }
 
-// A rank whose launcher is gone, killed perhaps, has nobody left to speak to: it is asked to end. An
-// agent has seen to that already, and kills it.
+// A rank whose launcher is gone, killed perhaps, has nobody left to speak to: it is asked to end.
+// An agent has seen to that already, and kills it.
 void end_with_parent() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet
   if (ranks_started() > 1 && std::getenv("TESSERA_AGENT_FD") == nullptr) {

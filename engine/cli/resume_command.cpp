@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <string_view>
 #include <unistd.h>
 
+#include "engine/supervisor/remote_shell.h"
 #include "engine/supervisor/training_words.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
@@ -59,19 +59,6 @@ Words launcher_of(const CommandWords& started, int ranks) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:@%+-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
-}
 
 CommandWords started_command() {
   CommandWords started;

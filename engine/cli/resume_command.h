@@ -23,9 +23,6 @@ struct CommandWords {
 // The same as one line for a shell.
 [[nodiscard]] std::string started_line(const CommandWords& started);
 
-// A word as a shell takes it: in quotes where it has to be.
-[[nodiscard]] std::string shell_word(const std::string& word);
-
 // Whether each rank has data of its own, which goes with it.
 [[nodiscard]] bool uses_data_map(const CommandWords& started);
 

@@ -1,5 +1,6 @@
 #include "engine/comm/mpi_session.h"
 
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -67,6 +68,26 @@ bool MpiSession::threads_may_call() {
 
 void MpiSession::abort(int exit_code) {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> bytes{};
+  int length = 0;
+  MPI_Get_library_version(bytes.data(), &length);
+  const std::string text(bytes.data());
+  // MPICH says it in lines of "KEY:", white space and the value.
+  const auto value = [&](const std::string& key) {
+    const std::size_t at = text.find(key);
+    if (at == std::string::npos) {
+      return std::string();
+    }
+    const std::size_t begin = text.find_first_not_of(" \t", at + key.size());
+    return begin == std::string::npos ? std::string()
+                                      : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const std::string version = value("MPICH Version:");
+  return version.empty() ? text.substr(0, text.find('\n'))
+                         : "MPICH " + version + " (" + value("MPICH Device:") + ")";
 }
 
 }  // namespace tessera::engine

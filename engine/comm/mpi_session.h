@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace tessera::engine {
 
@@ -43,5 +44,8 @@ inline constexpr double kLongestFinish_s = 60;
 // Whether ranks run on several machines, as mpiexec says: the same on all of them. False where it
 // says nothing.
 [[nodiscard]] bool spans_machines();
+
+// The MPI library that this process has loaded, as "MPICH 4.0.2 (ch4:ucx)". It needs no session.
+[[nodiscard]] std::string mpi_library();
 
 }  // namespace tessera::engine

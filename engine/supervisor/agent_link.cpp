@@ -2,36 +2,17 @@
 
 #include <unistd.h>
 
+#include "engine/supervisor/remote_shell.h"
 #include "engine/system/clock.h"
 
 namespace tessera::engine {
 
-namespace {
-
-std::string in_quotes(const std::string& word) {
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
-}
-
-bool is_ssh(const std::string& shell) {
-  return shell.substr(shell.rfind('/') + 1) == "ssh";
-}
-
-}  // namespace
-
 std::vector<std::string> agent_command(const AgentStart& how, const std::string& host, bool quiet) {
-  std::vector<std::string> words{how.remote_shell};
-  if (is_ssh(how.remote_shell)) {
-    // Nobody is there to answer questions, and a device that is off answers nothing.
-    words.insert(words.end(), {"-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
-    if (quiet) {
-      words.emplace_back("-q");
-    }
+  std::vector<std::string> words =
+      remote_command(how.remote_shell, host, shell_word(how.program) + " agent");
+  if (quiet && words.size() > 3) {  // of ssh, which has options
+    words.insert(words.begin() + 1, "-q");
   }
-  words.insert(words.end(), {host, in_quotes(how.program) + " agent"});
   return words;
 }
 

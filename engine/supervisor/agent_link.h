@@ -58,8 +58,7 @@ class AgentLink {
   double started_s_ = 0;
 };
 
-// The words that start an agent on a host: a remote shell has its command as one word, quoted for
-// the shell at the far end.
+// The words that start an agent on a host.
 [[nodiscard]] std::vector<std::string> agent_command(const AgentStart& how,
                                                      const std::string& host,
                                                      bool quiet = false);

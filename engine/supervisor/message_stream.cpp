@@ -19,6 +19,12 @@ void make_unblocking(int descriptor) {
   }
 }
 
+// That nobody reads any more is an error, not SIGPIPE, as far as the system can be told so.
+ssize_t send_without_signal(int descriptor, const char* bytes, std::size_t count) {
+  const ssize_t sent = ::send(descriptor, bytes, count, MSG_NOSIGNAL);
+  return sent < 0 && errno == ENOTSOCK ? ::write(descriptor, bytes, count) : sent;
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -87,7 +93,7 @@ void LineStream::send(const std::string& line) {
 void LineStream::flush() {
   std::size_t sent = 0;
   while (sent < unsent_.size() && !over_) {
-    const ssize_t count = ::write(out(), unsent_.data() + sent, unsent_.size() - sent);
+    const ssize_t count = send_without_signal(out(), unsent_.data() + sent, unsent_.size() - sent);
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -7,6 +7,9 @@ namespace tessera::engine {
 // Seconds since some fixed moment; never goes back.
 [[nodiscard]] double now_s();
 
+// Seconds since 1970 by the clock of this machine, which may be wrong and be set.
+[[nodiscard]] double time_of_day_s();
+
 // Seconds of a processor that this thread has used. Threads of operators are not counted: they may
 // spin while they have nothing to do.
 [[nodiscard]] double processor_s();

@@ -2,7 +2,7 @@
 # The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
 . tests/cli/support/harness.sh
 
-commands='train choose eval predict plan time probe top check gradients convert check-data report balance anchors make-detection-set'
+commands='train choose run doctor deploy eval predict plan time probe top check gradients convert check-data report balance anchors make-detection-set'
 
 works 1 --help
 expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|})( |$)" "$folder/out")" -eq "$(wc -w <<<"$commands")"
@@ -22,8 +22,8 @@ done
 works 4 --help
 expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$folder/out")" -eq 1
 
-refused 'expected a command: train, choose, eval, predict, plan'
-refused 'unknown command "wobble" \(expected one of train, choose, eval, predict, plan' wobble
+refused 'expected a command: train, choose, run, doctor, deploy, eval, predict, plan'
+refused 'unknown command "wobble" \(expected one of train, choose, run, doctor, deploy, eval, predict, plan' wobble
 refused 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
 refused_together 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
 refused_together 'unknown option --epoch: did you mean .--epochs.\?' train models/lenet5.cfg --data a --run b --epoch 3

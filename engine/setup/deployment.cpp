@@ -1,0 +1,356 @@
+#include "engine/setup/deployment.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <list>
+#include <poll.h>
+#include <set>
+#include <unistd.h>
+
+#include "engine/setup/device_dialog.h"
+#include "engine/supervisor/remote_shell.h"
+#include "engine/system/clock.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+
+namespace tessera::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kAtOnce = 4;  // copies; this machine encrypts all of them
+constexpr int kLooks_ms = 100;
+
+ProgramToStart copying_program(const std::vector<std::string>& words, int out, int errors) {
+  return {.words = words,
+          .environment = {{"LC_ALL", "C"}},
+          .folder = "",
+          .descriptors = {{STDIN_FILENO, out}, {STDOUT_FILENO, out}, {STDERR_FILENO, errors}}};
+}
+
+// A process whose lines are counted.
+class CopyUnderWay {
+ public:
+  CopyUnderWay(Copy copy, const std::vector<std::string>& words)
+      : CopyUnderWay(std::move(copy), words, socket_pair(), socket_pair()) {}
+
+  // Whether it has ended.
+  [[nodiscard]] bool look() {
+    take_lines();
+    if (!process_.look()) {
+      return false;
+    }
+    take_lines();  // what it wrote last
+    return true;
+  }
+
+  [[nodiscard]] const Copy& copy() const { return copy_; }
+  [[nodiscard]] bool has_failed() {
+    return process_.look() && (process_.look()->code != 0 || process_.look()->signal != 0);
+  }
+  [[nodiscard]] const std::string& first_error() const { return first_error_; }
+  [[nodiscard]] Index files() const { return files_; }
+  [[nodiscard]] Index bytes() const { return bytes_; }
+  [[nodiscard]] int output() const { return out_.is_over() ? -1 : out_.in(); }
+
+ private:
+  using Ends = std::pair<Descriptor, Descriptor>;
+  CopyUnderWay(Copy copy, const std::vector<std::string>& words, Ends out, Ends errors)
+      : copy_(std::move(copy)),
+        process_(copying_program(words, out.second.number(), errors.second.number())),
+        out_(std::move(out.first)),
+        errors_(std::move(errors.first)) {}
+
+  void take_lines() {
+    for (const std::string& line : out_.receive()) {
+      if (const auto bytes = copied_bytes(line)) {
+        ++files_;
+        bytes_ += *bytes;
+      }
+    }
+    for (const std::string& line : errors_.receive()) {
+      if (first_error_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) {
+        first_error_ = line;
+      }
+    }
+  }
+
+  Copy copy_;
+  ChildProcess process_;
+  LineStream out_;
+  LineStream errors_;
+  Index files_ = 0;
+  Index bytes_ = 0;
+  std::string first_error_;
+};
+
+// All that a process prints on standard output, line by line; none where it does not end in time.
+std::vector<std::string> lines_of(const std::vector<std::string>& words) {
+  constexpr double kTimeout_s = 15;
+  DeviceDialog dialog(words);
+  const double end_s = now_s() + kTimeout_s;
+  while (!dialog.is_over() && now_s() < end_s) {
+    (void)dialog.look();
+    pollfd output{dialog.stream().is_over() ? -1 : dialog.stream().in(), POLLIN, 0};
+    ::poll(&output, 1, kLooks_ms);
+  }
+  return dialog.greeting();
+}
+
+bool is_rsync_here() {
+  return !lines_of({"rsync", "--version"}).empty();
+}
+
+std::vector<std::string> packages_of(const std::vector<std::string>& libraries) {
+  std::set<std::string> packages;
+  for (const std::string& library : libraries) {
+    const auto lines = lines_of({"dpkg-query", "-S", "*/" + library});
+    const std::string line = lines.empty() ? library : lines.front();
+    packages.insert(line.substr(0, line.find(':')));
+  }
+  return {packages.begin(), packages.end()};
+}
+
+class Deployer {
+ public:
+  explicit Deployer(const Deployment& deployment)
+      : deployment_(deployment), examination_(examine(deployment.cluster)) {}
+
+  std::vector<Finding> run() {
+    check_devices();
+    if (findings_.empty()) {
+      if (!deployment_.dry_run) {
+        make_folders();
+      }
+      copy_all(wanted_copies());
+    }
+    if (findings_.empty() && !deployment_.dry_run) {
+      check_programs();
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void problem(int device, std::string subject, std::string what, std::string remedy) {
+    findings_.push_back({device, true, std::move(subject), std::move(what), std::move(remedy)});
+  }
+  [[nodiscard]] const ExaminedDevice& at(int device) const {
+    return examination_.devices[static_cast<std::size_t>(device)];
+  }
+  [[nodiscard]] int devices() const { return static_cast<int>(examination_.devices.size()); }
+
+  void check_devices();
+  void check_architecture(int device);
+  void make_folders();
+  [[nodiscard]] std::deque<Copy> wanted_copies() const;
+  void copy_all(std::deque<Copy> waiting);
+  void finish(CopyUnderWay& copy);
+  void check_programs();
+  void name_packages(int device);
+
+  const Deployment& deployment_;
+  Examination examination_;
+  std::vector<Finding> findings_;
+};
+
+void Deployer::check_architecture(int device) {
+  const ShellFacts& there = *at(device).shell;
+  const ShellFacts& here = *examination_.origin.shell;
+  const bool packages_known = there.packages != "?" && here.packages != "?";
+  const bool alike =
+      packages_known ? there.packages == here.packages
+                     : there.architecture == here.architecture && there.word_bits == here.word_bits;
+  if (!alike) {
+    const auto name = [&](const ShellFacts& facts) {
+      return packages_known ? facts.packages
+                            : fmt::format("{}, {} bits", facts.architecture, facts.word_bits);
+    };
+    problem(device,
+            "architecture",
+            fmt::format("{} is a device of {}, this program is for {}",
+                        at(device).host.name,
+                        name(there),
+                        name(here)),
+            "build it there, in a folder of the same path: ./quickstart.sh installs the packages "
+            "that it needs");
+  }
+}
+
+void Deployer::check_devices() {
+  if (!is_rsync_here()) {
+    problem(-1, "rsync", "this machine has no rsync", "sudo apt-get install rsync");
+  }
+  for (int i = 0; i < devices(); ++i) {
+    const ExaminedDevice& device = at(i);
+    if (device.is_here) {
+      continue;
+    }
+    for (Finding& finding : findings_of_shell(examination_, i)) {
+      findings_.push_back(std::move(finding));
+    }
+    if (!device.shell) {
+      continue;
+    }
+    check_architecture(i);
+    if (!device.shell->has_rsync) {
+      problem(i,
+              "rsync",
+              fmt::format("{} has no rsync", device.host.name),
+              "there: sudo apt-get install rsync");
+    }
+    if (device.is_noisy) {
+      problem(i,
+              "ssh",
+              fmt::format("the shell of {} prints something before a command starts, which rsync "
+                          "does not take",
+                          device.host.name),
+              "there: let ~/.bashrc print nothing where there is no terminal");
+    }
+  }
+}
+
+// In which mpiexec starts ranks.
+void Deployer::make_folders() {
+  for (int i = 0; i < devices(); ++i) {
+    if (!at(i).is_here && !at(i).shell->has_folder) {
+      (void)lines_of(remote_command(examination_.remote_shell,
+                                    at(i).host.name,
+                                    "mkdir -p " + shell_word(examination_.folder)));
+    }
+  }
+}
+
+std::deque<Copy> Deployer::wanted_copies() const {
+  std::vector<fs::path> paths{examination_.program};
+  for (const fs::path& path : deployment_.paths) {
+    paths.push_back(fs::absolute(path).lexically_normal());
+  }
+  std::deque<Copy> copies;
+  for (const fs::path& path : paths) {
+    for (int i = 0; i < devices(); ++i) {
+      copies.push_back({i, path});
+    }
+  }
+  for (const Copy& copy : copies_of_data(deployment_.cluster.hosts, deployment_.data)) {
+    copies.push_back(copy);
+  }
+  copies.erase(
+      std::remove_if(
+          copies.begin(), copies.end(), [&](const Copy& copy) { return at(copy.device).is_here; }),
+      copies.end());
+  for (Copy& copy : copies) {
+    if (!copy.path.has_filename()) {
+      copy.path = copy.path.parent_path();  // "photos/"
+    }
+    std::error_code error;
+    if (!fs::exists(copy.path, error)) {
+      throw InputError(copy.path.string(),
+                       0,
+                       fmt::format("is not there, to be copied to {}", at(copy.device).host.name));
+    }
+  }
+  return copies;
+}
+
+void Deployer::finish(CopyUnderWay& copy) {
+  const std::string& name = at(copy.copy().device).host.name;
+  if (copy.has_failed()) {
+    problem(copy.copy().device,
+            "copy",
+            fmt::format("{} could not be copied to {}: {}",
+                        copy.copy().path.string(),
+                        name,
+                        copy.first_error()),
+            "can this user write there, and is there room on its disk?");
+    return;
+  }
+  deployment_.say(fmt::format("{}: {}: {}",
+                              name,
+                              copy.copy().path.string(),
+                              copy.files() == 0
+                                  ? "is there already"
+                                  : fmt::format("{}{}, {}",
+                                                deployment_.dry_run ? "would copy " : "",
+                                                counted(copy.files(), "file"),
+                                                readable_bytes(copy.bytes()))));
+}
+
+void Deployer::copy_all(std::deque<Copy> waiting) {
+  std::list<CopyUnderWay> under_way;
+  while (!waiting.empty() || !under_way.empty()) {
+    while (!waiting.empty() && under_way.size() < kAtOnce) {
+      const Copy copy = waiting.front();
+      waiting.pop_front();
+      std::error_code error;
+      under_way.emplace_back(copy,
+                             rsync_words({.remote_shell = examination_.remote_shell,
+                                          .host = at(copy.device).host.name,
+                                          .path = copy.path,
+                                          .is_folder = fs::is_directory(copy.path, error),
+                                          .dry_run = deployment_.dry_run}));
+    }
+    std::vector<pollfd> outputs;
+    for (auto copy = under_way.begin(); copy != under_way.end();) {
+      if (copy->look()) {
+        finish(*copy);
+        copy = under_way.erase(copy);
+      } else {
+        outputs.push_back({copy->output(), POLLIN, 0});
+        ++copy;
+      }
+    }
+    const bool may_start_more = under_way.size() < kAtOnce && !waiting.empty();
+    if (!outputs.empty() && !may_start_more) {
+      ::poll(outputs.data(), outputs.size(), kLooks_ms);
+    }
+  }
+}
+
+void Deployer::name_packages(int device) {
+  std::vector<std::string> libraries;
+  for (const std::string& line :
+       lines_of(remote_command(examination_.remote_shell,
+                               at(device).host.name,
+                               "ldd " + shell_word(examination_.program)))) {
+    if (const std::string library = missing_library(line); !library.empty()) {
+      libraries.push_back(library);
+    }
+  }
+  if (!libraries.empty()) {
+    problem(device,
+            "packages",
+            fmt::format("{} lacks libraries of the program: {}",
+                        at(device).host.name,
+                        fmt::join(libraries, ", ")),
+            fmt::format("there: sudo apt-get install {}", fmt::join(packages_of(libraries), " ")));
+  }
+}
+
+void Deployer::check_programs() {
+  examination_ = examine(deployment_.cluster);
+  for (int i = 0; i < devices(); ++i) {
+    if (!at(i).facts) {
+      name_packages(i);
+    }
+  }
+  if (findings_.empty()) {
+    for (Finding& finding : findings_of(examination_)) {
+      const bool concerns =
+          finding.subject == "program" || finding.subject == "mpi" || finding.subject == "ssh";
+      if (finding.is_problem && concerns) {
+        findings_.push_back(std::move(finding));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> deploy(const Deployment& deployment) {
+  return Deployer(deployment).run();
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,447 @@
+#include "engine/setup/examination.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "engine/probe/round_robin.h"
+#include "engine/setup/device_dialog.h"
+#include "engine/setup/link_trial.h"
+#include "engine/supervisor/remote_shell.h"
+#include "engine/system/clock.h"
+#include "engine/system/host_name.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kShellMark = "tessera-device";
+constexpr int kShellFailed = 255;  // ssh's exit code for its own errors
+constexpr int kNotFound = 127;
+constexpr double kReaching_s = 15;  // ssh gives up after 5
+constexpr double kAnswering_s = 8;
+constexpr double kTrial_s = 12;
+
+// The devices' processes, and how to ask some of them.
+class Conversation {
+ public:
+  explicit Conversation(std::size_t devices) : dialogs_(devices), is_silent_(devices) {}
+
+  void start(std::size_t device, const std::vector<std::string>& words) {
+    dialogs_[device].emplace(words);
+  }
+  void stop(std::size_t device) { dialogs_[device].reset(); }
+  [[nodiscard]] std::optional<DeviceDialog>& of(std::size_t device) { return dialogs_[device]; }
+
+  // The same question to all, or one to some; nobody else is asked. Who does not answer in time is
+  // asked nothing more: a late answer would be taken for one to the next question.
+  using Answers = std::vector<std::optional<DeviceDialog::Answer>>;
+  [[nodiscard]] Answers ask(const std::vector<std::optional<json>>& questions, double timeout_s) {
+    std::vector<Question> all(dialogs_.size());
+    for (std::size_t i = 0; i < dialogs_.size(); ++i) {
+      if (dialogs_[i] && questions[i] && !is_silent_[i]) {
+        all[i] = {&*dialogs_[i], *questions[i]};
+      }
+    }
+    Answers answers = ask_all(all, timeout_s);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      is_silent_[i] = is_silent_[i] || (all[i].device != nullptr && !answers[i]);
+    }
+    return answers;
+  }
+  [[nodiscard]] Answers ask(const json& question, double timeout_s) {
+    return ask(std::vector<std::optional<json>>(dialogs_.size(), question), timeout_s);
+  }
+
+ private:
+  std::vector<std::optional<DeviceDialog>> dialogs_;
+  std::vector<bool> is_silent_;
+};
+
+double seconds_in(const json& message, const char* name) {
+  const auto found = message.find(name);
+  const double value = found != message.end() && found->is_number() ? found->get<double>() : 0;
+  return std::isfinite(value) ? value : 0;
+}
+
+void take_names(const json& message, ExaminedDevice& device) {
+  if (const auto names = message.find("names"); names != message.end() && names->is_object()) {
+    for (const auto& [name, addresses] : names->items()) {
+      auto& known = device.names[name];
+      known.clear();
+      for (const json& address : addresses) {
+        known.push_back(address.is_string() ? address.get<std::string>() : "");
+      }
+    }
+  }
+  const auto interfaces = message.find("interfaces");
+  if (interfaces == message.end() || !interfaces->is_array()) {
+    return;
+  }
+  device.addresses.clear();
+  for (const json& one : *interfaces) {
+    InterfaceAddress address{text_in(one, "address"), text_in(one, "interface"), {}, false};
+    if (const double bits = seconds_in(one, "bits_per_s"); bits > 0) {
+      address.bits_per_s = bits;
+    }
+    address.wireless = one.value("wireless", json()) == json(true);
+    device.addresses.push_back(address);
+  }
+}
+
+bool has_address(const ExaminedDevice& device, const std::string& address) {
+  return std::any_of(device.addresses.begin(),
+                     device.addresses.end(),
+                     [&](const InterfaceAddress& own) { return own.address == address; });
+}
+
+// What its name resolves to here, if that is one of its own; else what another device calls it by;
+// else the first that it has.
+std::string address_of_device(const Examination& examination, const ExaminedDevice& device) {
+  std::vector<const ExaminedDevice*> asked{&examination.origin};
+  for (const ExaminedDevice& other : examination.devices) {
+    asked.push_back(&other);
+  }
+  for (const ExaminedDevice* other : asked) {
+    if (const auto found = other->names.find(device.host.name); found != other->names.end()) {
+      for (const std::string& address : found->second) {
+        if (has_address(device, address)) {
+          return address;
+        }
+      }
+    }
+  }
+  return device.addresses.empty() ? "" : device.addresses.front().address;
+}
+
+class Examiner {
+ public:
+  explicit Examiner(const ExaminationRequest& request)
+      : request_(request),
+        devices_(request.hosts.size()),
+        // This machine comes after the devices, whether or not it is one of them.
+        conversation_(devices_ + 1) {
+    result_.program = request.program;
+    result_.folder = request.folder;
+    result_.remote_shell = request.remote_shell;
+    result_.devices.resize(devices_);
+    for (std::size_t i = 0; i < devices_; ++i) {
+      result_.devices[i].host = request.hosts[i];
+    }
+    result_.origin.host.name = host_name();
+    result_.origin.is_here = true;
+  }
+
+  Examination run() {
+    start();
+    take_facts();
+    find_here();
+    take_names_of_all();
+    compare_clocks();
+    for (ExaminedDevice& device : result_.devices) {
+      device.address = device.facts ? address_of_device(result_, device) : "";
+    }
+    if (request_.measures_links) {
+      measure_links();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void start();
+  void take_facts();
+  void find_here();
+  void take_names_of_all();
+  void compare_clocks();
+  void measure_links();
+  void measure_pairs(const std::vector<std::pair<int, int>>& pairs);
+  void note_trouble(std::size_t device);
+  [[nodiscard]] ExaminedDevice& at(std::size_t device) {
+    return device == devices_ ? result_.origin : result_.devices[device];
+  }
+  // Devices that this machine is are asked through the process for this machine.
+  [[nodiscard]] std::size_t asked_for(int device) const {
+    return result_.devices[static_cast<std::size_t>(device)].is_here
+               ? devices_
+               : static_cast<std::size_t>(device);
+  }
+
+  const ExaminationRequest& request_;
+  std::size_t devices_;
+  Conversation conversation_;
+  Examination result_;
+};
+
+void Examiner::start() {
+  const std::string command = examining_command(request_.program, request_.folder);
+  conversation_.start(devices_, {"/bin/sh", "-c", command});
+  const std::vector<InterfaceAddress> own = interface_addresses();
+  for (std::size_t i = 0; i < devices_; ++i) {
+    const std::string& name = request_.hosts[i].name;
+    const bool here = name == host_name() || name == "localhost" || is_loopback_address(name) ||
+                      std::any_of(own.begin(), own.end(), [&](const InterfaceAddress& one) {
+                        return one.address == name;
+                      });
+    if (here) {
+      at(i).is_here = true;
+    } else {
+      conversation_.start(i, remote_command(request_.remote_shell, name, command));
+    }
+  }
+}
+
+void Examiner::take_facts() {
+  const auto answers =
+      conversation_.ask(json::object({{"do", "facts"}, {"folder", request_.folder}}), kReaching_s);
+  for (std::size_t i = 0; i <= devices_; ++i) {
+    auto& dialog = conversation_.of(i);
+    if (!dialog) {
+      continue;
+    }
+    (void)dialog->look();
+    for (const std::string& line : dialog->greeting()) {
+      const auto shell = shell_facts_in(line);
+      if (shell) {
+        at(i).shell = shell;
+      }
+      at(i).is_noisy = at(i).is_noisy || !shell;
+    }
+    if (answers[i]) {
+      at(i).facts = device_facts_in(answers[i]->message);
+    } else {
+      note_trouble(i);
+      conversation_.stop(i);
+    }
+  }
+  if (!result_.origin.facts) {
+    throw InputError(fmt::format(
+        "{} does not answer on this machine: {}", request_.program, result_.origin.shell_said));
+  }
+}
+
+void Examiner::note_trouble(std::size_t device) {
+  ExaminedDevice& examined = at(device);
+  DeviceDialog& dialog = *conversation_.of(device);
+  const auto end = dialog.end();
+  (void)dialog.look();
+  for (const std::string& line : dialog.errors()) {
+    if (line.find_first_not_of(" \t@") != std::string::npos) {
+      examined.shell_said = line;
+    }
+  }
+  if (!examined.shell) {
+    examined.trouble =
+        end ? shell_trouble(dialog.errors(), end->signal != 0 ? kShellFailed : end->code)
+            : ShellTrouble::Silent;
+  }
+}
+
+void Examiner::find_here() {
+  std::vector<std::string> names;
+  for (const Host& host : request_.hosts) {
+    names.push_back(host.name);
+  }
+  names.push_back(host_name());
+  std::vector<std::optional<json>> question(devices_ + 1);
+  question[devices_] = json::object({{"do", "resolve"}, {"names", names}});
+  if (const auto answer = conversation_.ask(question, kAnswering_s)[devices_]) {
+    take_names(answer->message, result_.origin);
+  }
+  for (std::size_t i = 0; i < devices_; ++i) {
+    const auto& addresses = result_.origin.names[request_.hosts[i].name];
+    const bool here = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
+      return is_loopback_address(address) || has_address(result_.origin, address);
+    });
+    // A name that means this machine here may be another machine's whose name is wrong here: then
+    // its own name, which came by the remote shell, says so.
+    const bool is_known = at(i).facts.has_value();
+    const bool is_same = is_known && is_same_machine(*at(i).facts, *result_.origin.facts);
+    if (at(i).is_here || is_same || (here && !is_known)) {
+      const Host host = at(i).host;
+      at(i) = result_.origin;
+      at(i).host = host;
+      conversation_.stop(i);
+    }
+  }
+}
+
+void Examiner::take_names_of_all() {
+  std::vector<std::string> names{host_name()};
+  for (const Host& host : request_.hosts) {
+    names.push_back(host.name);
+  }
+  std::vector<std::optional<json>> questions(devices_ + 1,
+                                             json::object({{"do", "resolve"}, {"names", names}}));
+  questions[devices_].reset();
+  const auto answers = conversation_.ask(questions, kAnswering_s);
+  for (std::size_t i = 0; i < devices_; ++i) {
+    if (answers[i]) {
+      take_names(answers[i]->message, at(i));
+    }
+  }
+}
+
+void Examiner::compare_clocks() {
+  constexpr int kTrials = 5;
+  std::vector<double> least_s(devices_, 0);
+  for (int trial = 0; trial < kTrials; ++trial) {
+    const double asked_s = time_of_day_s();
+    const auto answers = conversation_.ask(json::object({{"do", "time"}}), kAnswering_s);
+    for (std::size_t i = 0; i < devices_; ++i) {
+      if (!answers[i]) {
+        continue;
+      }
+      const double took_s = answers[i]->came_s - asked_s;
+      if (!at(i).clock_offset_s || took_s < least_s[i]) {
+        least_s[i] = took_s;
+        at(i).clock_offset_s = seconds_in(answers[i]->message, "time_s") - asked_s - took_s / 2;
+        at(i).clock_error_s = took_s / 2;
+      }
+    }
+  }
+}
+
+void Examiner::measure_links() {
+  constexpr std::size_t kFew = 16;
+  std::vector<int> measured;
+  for (int i = 0; i < static_cast<int>(devices_); ++i) {
+    const ExaminedDevice& device = at(static_cast<std::size_t>(i));
+    if (!device.facts) {
+      continue;
+    }
+    // A machine may be in the list by several names.
+    const bool is_again = std::any_of(measured.begin(), measured.end(), [&](int other) {
+      return is_same_machine(*device.facts, *at(static_cast<std::size_t>(other)).facts);
+    });
+    if (!device.address.empty() && !is_again) {
+      measured.push_back(i);
+    }
+  }
+  if (measured.size() > kFew) {  // all pairs would take minutes
+    for (std::size_t i = 1; i < measured.size(); ++i) {
+      measure_pairs({{measured[0], measured[i]}});
+    }
+    return;
+  }
+  for (const auto& round : round_robin(static_cast<int>(measured.size()))) {
+    std::vector<std::pair<int, int>> pairs;
+    for (const auto& [a, b] : round) {
+      pairs.emplace_back(measured[static_cast<std::size_t>(a)],
+                         measured[static_cast<std::size_t>(b)]);
+    }
+    measure_pairs(pairs);
+  }
+}
+
+// All at the same time; nobody is in two of them.
+void Examiner::measure_pairs(const std::vector<std::pair<int, int>>& pairs) {
+  std::vector<std::optional<json>> listening(devices_ + 1);
+  std::vector<std::string> tokens;
+  for (const auto& [a, b] : pairs) {
+    tokens.push_back(new_token());
+    listening[asked_for(b)] =
+        json::object({{"do", "listen"},
+                      {"address", result_.devices[static_cast<std::size_t>(b)].address},
+                      {"token", tokens.back()}});
+  }
+  const auto ports = conversation_.ask(listening, kAnswering_s);
+  std::vector<std::optional<json>> connecting(devices_ + 1);
+  std::vector<ExaminedLink> links;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto& [a, b] = pairs[i];
+    links.push_back({.a = a, .b = b, .problem = "no answer"});
+    const auto& port = ports[asked_for(b)];
+    if (port && number_in(port->message, "port", 0) > 0) {
+      connecting[asked_for(a)] = json::object({{"do", "connect"},
+                                               {"address", listening[asked_for(b)]->at("address")},
+                                               {"port", number_in(port->message, "port", 0)},
+                                               {"token", tokens[i]}});
+    } else if (port) {
+      links.back().problem = text_in(port->message, "problem");
+    }
+  }
+  const auto rates = conversation_.ask(connecting, kTrial_s);
+  for (ExaminedLink& link : links) {
+    if (const auto& rate = rates[asked_for(link.a)]; rate && connecting[asked_for(link.a)]) {
+      link.problem = text_in(rate->message, "problem");
+      link.round_trip_s = seconds_in(rate->message, "round_trip_s");
+      link.forward_bytes_per_s = seconds_in(rate->message, "to_bytes_per_s");
+      link.back_bytes_per_s = seconds_in(rate->message, "from_bytes_per_s");
+    }
+    result_.links.push_back(link);
+  }
+}
+
+}  // namespace
+
+ShellTrouble shell_trouble(const std::vector<std::string>& errors, int exit_code) {
+  struct Sign {
+    const char* text;
+    ShellTrouble trouble;
+  };
+  // The first of these that is said counts: a key that has changed is also one that was not
+  // verified.
+  constexpr std::array<Sign, 13> kSigns{{{"IDENTIFICATION HAS CHANGED", ShellTrouble::ChangedKey},
+                                         {"Host key verification failed", ShellTrouble::UnknownKey},
+                                         {"Could not resolve hostname", ShellTrouble::UnknownName},
+                                         {"Permission denied", ShellTrouble::Denied},
+                                         {"Too many authentication failures", ShellTrouble::Denied},
+                                         {"Connection refused", ShellTrouble::Refused},
+                                         {"No route to host", ShellTrouble::Unreachable},
+                                         {"Network is unreachable", ShellTrouble::Unreachable},
+                                         {"timed out", ShellTrouble::Unreachable},
+                                         {"Host is down", ShellTrouble::Unreachable},
+                                         {"Connection closed", ShellTrouble::Other},
+                                         {"Connection reset", ShellTrouble::Other},
+                                         {"kex_exchange", ShellTrouble::Other}}};
+  for (const Sign& sign : kSigns) {
+    for (const std::string& line : errors) {
+      if (line.find(sign.text) != std::string::npos) {
+        return sign.trouble;
+      }
+    }
+  }
+  return exit_code == kNotFound && errors.empty() ? ShellTrouble::NotStarted : ShellTrouble::Other;
+}
+
+std::string examining_command(const std::string& program, const std::string& folder) {
+  const std::string name = shell_word(program);
+  const std::string path = shell_word(folder);
+  const std::string script = fmt::format(
+      "p=missing; if [ -x {0} ] && [ -f {0} ]; then p=there; elif [ -e {0} ]; then p=unusable; fi; "
+      "r=0; if command -v rsync >/dev/null 2>&1; then r=1; fi; f=0; if [ -d {1} ]; then f=1; fi; "
+      "echo \"{2} $(uname -m) $(getconf LONG_BIT 2>/dev/null || echo '?') "
+      "$(dpkg --print-architecture 2>/dev/null || echo '?') $p $r $f\"; "
+      "if [ $p = there ]; then exec {0} agent --examine; fi",
+      name,
+      path,
+      kShellMark);
+  return "exec /bin/sh -c " + shell_word(script);
+}
+
+std::optional<ShellFacts> shell_facts_in(const std::string& line) {
+  std::istringstream words(line);
+  std::string mark;
+  ShellFacts facts;
+  int has_rsync = 0;
+  int has_folder = 0;
+  if (!(words >> mark >> facts.architecture >> facts.word_bits >> facts.packages >> facts.program >>
+        has_rsync >> has_folder) ||
+      mark != kShellMark) {
+    return std::nullopt;
+  }
+  facts.has_rsync = has_rsync != 0;
+  facts.has_folder = has_folder != 0;
+  return facts;
+}
+
+Examination examine(const ExaminationRequest& request) {
+  return Examiner(request).run();
+}
+
+}  // namespace tessera::engine
