@@ -373,9 +373,11 @@ def main():
         for name in ("whole", "faulty"):
             subprocess.run(["rm", "-rf", os.path.join(options.folder, name), os.path.join(options.folder, name + ".log")])
         whole = Run(cluster, options, os.path.abspath(os.path.join(options.folder, "whole")), False)
-        begun = time.monotonic()
         whole.begin()
+        wait_for(lambda: whole.last_step() >= 3 or whole.ended(), 120)
+        begun, begun_step = time.monotonic(), whole.last_step()
         wait_for(whole.ended, options.longest)
+        whole_step_s = (time.monotonic() - begun) / max(whole.last_step() - begun_step, 1)
         show(f"undisturbed: {whole.last_step()} steps in {time.monotonic() - begun:.1f} s, code {whole.supervisor.poll()}")
         undisturbed = whole.steps()
         with open(os.path.join(whole.folder, "metrics.jsonl")) as file:
@@ -395,7 +397,7 @@ def main():
                 problems.append(wrong)
             elif run.last_step() != options.steps:
                 problems.append(f"ended at step {run.last_step()} of {options.steps}")
-            goodput = run.counted_steps * step_s / run.elapsed if run.elapsed else 0
+            goodput = run.counted_steps * whole_step_s / run.elapsed if run.elapsed else 0
             times = sorted(row["seconds"] for row in rows if row["seconds"] != "")
             median = times[len(times) // 2] if times else 0
             show(f"{len(rows)} faults, {run.counted_steps} steps in {run.elapsed:.1f} s, goodput {100 * goodput:.1f} %, "
