@@ -29,12 +29,13 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
   for (const int rank : stall.living) {
     hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);
   }
-  return fmt::format("the last checkpoint is {}, after step {}; to continue with {}: {}",
-                     printable(file_),
-                     step_,
-                     stall.silent.empty() ? "the same devices" : "the devices that are left",
-                     command_to_resume_on(hosts, started_command(), file_)) +
-         "; `tessera run` does so by itself";
+  return fmt::format(
+      "the last checkpoint is {}, after step {}; to continue with {} (`tessera run` does so by "
+      "itself): {}",
+      printable(file_),
+      step_,
+      stall.silent.empty() ? "the same devices" : "the devices that are left",
+      command_to_resume_on(hosts, started_command(), file_));
 }
 
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {

@@ -37,7 +37,7 @@ refused 'lying\.safetensors: ' "${training[@]}" --resume "$folder/lying.safetens
 refused 'checkpoint\.safetensors: .*model' "${training[@]}" --resume "$other"
 refused 'checkpoint\.safetensors: ' eval "$model" --data "$data" --weights "$other"
 refused 'good\.weights: ' "${training[@]}" --resume "$folder/good.weights"
-refused '(is a|a) folder' "${training[@]}" --resume "$folder/good"
+refused 'has no checkpoint\.safetensors' "${training[@]}" --resume "$data"
 refused 'checkpoint\.safetensors: already at step 2' "${training[@]}" --resume "$good"
 
 # Data sets. IDX files that lie or end early:
