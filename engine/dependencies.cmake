@@ -18,6 +18,11 @@ pkg_check_modules(tessera_text IMPORTED_TARGET GLOBAL pangocairo)
 pkg_check_modules(tessera_unicode REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
 find_path(TESSERA_CSV_INCLUDE_DIR csv.h REQUIRED)
 find_library(TESSERA_CSV_LIBRARY csv REQUIRED)
+if(NOT TARGET tessera_csv)  # a target: its path differs from machine to machine
+  add_library(tessera_csv UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(tessera_csv PROPERTIES IMPORTED_LOCATION ${TESSERA_CSV_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${TESSERA_CSV_INCLUDE_DIR})
+endif()
 pkg_check_modules(tessera_lemon REQUIRED IMPORTED_TARGET GLOBAL lemon)
 # Optional: without it `balance --classes` is not there.
 pkg_check_modules(tessera_clp IMPORTED_TARGET GLOBAL clp)

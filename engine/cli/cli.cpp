@@ -17,11 +17,10 @@
 
 #include "engine/cli/agent_command.h"
 #include "engine/cli/command_line.h"
-#include "engine/cli/options.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/process_settings.h"
+#include "engine/cli/program.h"
 #include "engine/cli/stall_report.h"
-#include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
@@ -42,21 +41,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr int kCheckFailed = 1;
-
-constexpr const char* kAbout =
-    "Trains convolutional networks on several small machines at once: feature maps\n"
-    "are cut into tiles, one per device. For several devices, start it with\n"
-    "mpiexec.mpich -n RANKS; plan, top and convert need no mpiexec.\n"
-    "Exit codes: 0 done; 1 check found differences, doctor or deploy a problem, or an\n"
-    "internal error; 2 invalid input; 75 another device has not answered;\n"
-    "128 + signal stopped by SIGINT, SIGTERM or SIGHUP (130, 143, 129).";
-
-constexpr const char* kMoreHelp =
-    "More: tessera help COMMAND, tessera help partitioning\n"
-    "Examples:\n"
-    "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
-    "  mpiexec.mpich -n 4 tessera train m.cfg --data photos --run runs/a --grid 2x2\n"
-    "  tessera predict m.cfg cup.jpg --weights runs/a/checkpoint.safetensors";
 
 // On standard error; where that cannot be written either, the exit code alone says it.
 void complain(const std::string& text) {
@@ -320,14 +304,9 @@ int run_program(int argc, char** argv) {
   if (is_agent(argc, argv)) {
     return run_agent_command(argc, argv);
   }
-  CLI::App program(kAbout, "tessera");
-  program.require_subcommand(1);
-  program.formatter(help_formatter());
-  program.set_version_flag("--version", program_version(), "show the version and exit");
-  program.set_help_flag("-h,--help", "show this help and exit");
-  program.footer(kMoreHelp);
+  CLI::App program("", "tessera");
   Commands commands;
-  add_commands(program, commands);
+  set_up_program(program, commands);
   const HelpPages help(program);
   ProgramStart start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);

@@ -99,22 +99,6 @@ constexpr const char* kPartitionExamples =
     "  tessera plan m.cfg --ranks 4 --data-parallel-from 4\n"
     "  tessera plan m.cfg --partition auto --ranks 8 --memory-limit 400\n";
 
-// Words in lines of `width`, each after the first indented.
-std::string in_lines(const std::string& text, std::size_t width, std::size_t indent) {
-  std::istringstream words(text);
-  std::string lines;
-  std::size_t used = 0;
-  for (std::string word; words >> word;) {
-    if (used > 0 && used + 1 + word.size() > width) {
-      lines += "\n" + std::string(indent, ' ');
-      used = 0;
-    }
-    lines += (used > 0 ? " " : "") + word;
-    used += word.size() + (used > 0 ? 1 : 0);
-  }
-  return lines;
-}
-
 class Listing : public CLI::Formatter {
  public:
   // A group without options leaves empty lines: never more than one.
@@ -142,13 +126,7 @@ class Listing : public CLI::Formatter {
     if (const std::string type = type_of(*option); !type.empty()) {
       left += " " + type;
     }
-    std::string right = option->get_description();
-    if (option->get_required() && !is_positional) {
-      right += " (required)";
-    }
-    if (!option->get_default_str().empty()) {
-      right += " (default: " + option->get_default_str() + ")";
-    }
+    const std::string right = description_of(*option);
     left += left.size() + 2 > kLeftColumn ? "\n" + std::string(kLeftColumn, ' ')
                                           : std::string(kLeftColumn - left.size(), ' ');
     return left + in_lines(right, kWidth - kLeftColumn, kLeftColumn) + "\n";
@@ -162,17 +140,62 @@ class Listing : public CLI::Formatter {
            (fits ? std::string(kNames - left.size(), ' ') : "\n" + std::string(kNames, ' ')) +
            in_lines(command->get_description(), kWidth - kNames, kNames) + "\n";
   }
-
- private:
-  // "{auto,line}" of a choice, else the name of the type.
-  static std::string type_of(const CLI::Option& option) {
-    const std::string type = option.get_type_name();
-    const std::size_t choices = type.find(":{");
-    return choices == std::string::npos ? type : type.substr(choices + 1);
-  }
 };
 
 }  // namespace
+
+std::string in_lines(const std::string& text, std::size_t width, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t used = 0;
+  for (std::string word; words >> word;) {
+    if (used > 0 && used + 1 + word.size() > width) {
+      lines += "\n" + std::string(indent, ' ');
+      used = 0;
+    }
+    lines += (used > 0 ? " " : "") + word;
+    used += word.size() + (used > 0 ? 1 : 0);
+  }
+  return lines;
+}
+
+std::string type_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t choices = type.find(":{");
+  return choices == std::string::npos ? type : type.substr(choices + 1);
+}
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  std::string type = type_of(option);
+  if (type.size() < 2 || type.front() != '{' || type.back() != '}') {
+    return {};
+  }
+  return CLI::detail::split(type.substr(1, type.size() - 2), ',');
+}
+
+bool is_positional(const CLI::Option& option) {
+  return option.get_lnames().empty() && option.get_snames().empty();
+}
+
+std::string description_of(const CLI::Option& option) {
+  std::string text = option.get_description();
+  if (option.get_required() && !is_positional(option)) {
+    text += " (required)";
+  }
+  if (!option.get_default_str().empty()) {
+    text += " (default: " + option.get_default_str() + ")";
+  }
+  return text;
+}
+
+std::string examples_of(const std::string& command) {
+  for (const Examples& examples : kExamples) {
+    if (command == examples.command) {
+      return examples.lines;
+    }
+  }
+  return "";
+}
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() {
   return std::make_shared<Listing>();
@@ -193,10 +216,8 @@ HelpPages::HelpPages(CLI::App& program) : program_(&program) {
     if (cuts) {
       footer += "Partitioning options (--partition, --grid, ...): tessera help partitioning\n";
     }
-    for (const Examples& examples : kExamples) {
-      if (command->get_name() == examples.command) {
-        footer += std::string("Examples:\n") + examples.lines;
-      }
+    if (const std::string examples = examples_of(command->get_name()); !examples.empty()) {
+      footer += "Examples:\n" + examples;
     }
     if (!footer.empty()) {
       footer.pop_back();  // the formatter ends the line

@@ -14,6 +14,21 @@ namespace tessera::engine {
 // What the options about cutting are put into; they stand on the page `partitioning` alone.
 inline constexpr const char* kPartitionGroup = "How to cut the network";
 
+// What an option takes: "N", or its words, "{auto,line}"; empty for flags and positionals.
+[[nodiscard]] std::string type_of(const CLI::Option& option);
+// The words that an option takes one of; none where it takes anything else.
+[[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
+// Whether an option is a positional argument, and not of the form --name.
+[[nodiscard]] bool is_positional(const CLI::Option& option);
+// An option's description with what it requires and its default; one line.
+[[nodiscard]] std::string description_of(const CLI::Option& option);
+
+// Command lines to learn from, each indented by two spaces; empty where a command has none.
+[[nodiscard]] std::string examples_of(const std::string& command);
+
+// Words of `text` in lines of at most `width` characters, each after the first indented.
+[[nodiscard]] std::string in_lines(const std::string& text, std::size_t width, std::size_t indent);
+
 // How options are listed; to be set before subcommands are added, which take it over.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter();
 

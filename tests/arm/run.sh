@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=.ci/machine.sh
 . .ci/machine.sh
+# shellcheck source=.ci/sysroot.sh
+. .ci/sysroot.sh
 
 show_help() {
   cat <<HELP
@@ -28,16 +30,10 @@ for package in "${program_packages[@]}"; do
 done
 
 install_packages yes "${program_packages[@]}" doctest-dev g++-aarch64-linux-gnu qemu-user-static mmdebstrap
-mkdir -p build
-if [ ! -e "$root/complete" ]; then
-  rm -rf "$root"
-  mmdebstrap --variant=extract --arch=arm64 --include="${libraries[*]}" bookworm "$root" ||
-    fail "the ARM packages could not be fetched (mmdebstrap's message is above)."
-  touch "$root/complete"
-fi
+make_sysroot bookworm arm64 "$root" "${libraries[@]}"
 tests/arm/inner_loops.sh
 find_mpich
-cmake -S . -B build/arm64 -G Ninja --toolchain "$PWD/tests/arm/aarch64.cmake" -DTESSERA_SYSROOT="$root" \
+cmake -S . -B build/arm64 -G Ninja --toolchain "$PWD/.ci/sysroot.cmake" -DTESSERA_ARCHITECTURE=arm64 -DTESSERA_SYSROOT="$root" \
   -DCMAKE_BUILD_TYPE=Release -DTESSERA_TESTS=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DMPIEXEC_EXECUTABLE="$mpich_launcher"
 cmake --build build/arm64 -j "$(build_jobs)"
 ctest --test-dir build/arm64 --output-on-failure --timeout 7200 "$@"

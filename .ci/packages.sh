@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Debian packages of the program and the library, by cross-building: see --help.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=.ci/machine.sh
+. .ci/machine.sh
+# shellcheck source=.ci/sysroot.sh
+. .ci/sysroot.sh
+
+show_help() {
+  cat <<HELP
+Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
+
+Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian 12, for releases bookworm and trixie and the
+architectures amd64, arm64 and armhf, for example: .ci/packages.sh bookworm-arm64. Without arguments it makes all of them.
+Packages are for one release each, since libraries have other names in the next; their versions end in ~deb12 or ~deb13.
+
+Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
+each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
+warnings in those of bookworm; what it knows of packages is of that release.
+HELP
+}
+
+targets=()
+for argument in "$@"; do
+  case $argument in
+    --help | -h) show_help || true; exit 0 ;;
+    bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64 | trixie-arm64 | trixie-armhf) targets+=("$argument") ;;
+    *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
+  esac
+done
+[ "${#targets[@]}" -gt 0 ] || targets=({bookworm,trixie}-{amd64,arm64,armhf})
+
+declare -A suffixes=([bookworm]='~deb12' [trixie]='~deb13')
+libraries=(libc6-dev libstdc++-12-dev libgomp1)
+for package in "${program_packages[@]}"; do
+  case $package in *-dev) libraries+=("$package") ;; esac
+done
+
+# make_packages RELEASE ARCHITECTURE
+make_packages() {
+  local release=$1 architecture=$2 folder=$PWD/build/packages/$1-$2 started=$SECONDS
+  make_sysroot "$release" "$architecture" "$folder/root" "${libraries[@]}"
+  local unpacked=$SECONDS
+  # Neither -O2 nor the stack protector of Debian's own packages: kernels are as fast as in a build by hand. No path of this
+  # machine is in what is built.
+  cmake -S . -B "$folder/build" -G Ninja --toolchain "$PWD/.ci/sysroot.cmake" -DTESSERA_SYSROOT="$folder/root" \
+    -DTESSERA_ARCHITECTURE="$architecture" -DTESSERA_RELEASE="$release" -DTESSERA_PACKAGE_SUFFIX="${suffixes[$release]}" \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DMPIEXEC_EXECUTABLE="$mpich_launcher" \
+    -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$PWD=tessera" -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,relro,-z,now >"$folder/configure.log" 2>&1 ||
+    { cat "$folder/configure.log" >&2; fail "$release-$architecture could not be configured (CMake's message is above)."; }
+  cmake --build "$folder/build" -j "$(build_jobs)"
+  local built=$SECONDS
+  rm -f "$folder"/*.deb
+  # dpkg-shlibdeps looks up in DPKG_ADMINDIR which packages the libraries come from.
+  DEB_HOST_ARCH=$architecture DPKG_ADMINDIR=$folder/root/var/lib/dpkg \
+    cpack --config "$folder/build/CPackConfig.cmake" -B "$folder/cpack" >"$folder/cpack.log" 2>&1 ||
+    { cat "$folder/cpack.log" >&2; fail "$release-$architecture could not be packed (CPack's message is above)."; }
+  mv "$folder"/cpack/*.deb "$folder"
+  rm -rf "$folder/cpack"
+  expect_no_paths "$folder"
+  printf '%s-%s: %d s for the packages of the target, %d s to build, %d s to pack\n' "$release" "$architecture" \
+    $((unpacked - started)) $((built - unpacked)) $((SECONDS - built))
+  ls -l "$folder"/*.deb
+  if [ "$release" = bookworm ]; then
+    lintian --allow-root --fail-on error,warning "$folder"/*.deb
+  fi
+}
+
+# expect_no_paths FOLDER: nothing in the packages names a folder of this machine.
+expect_no_paths() {
+  local package
+  for package in "$1"/*.deb; do
+    if dpkg-deb --fsys-tarfile "$package" | grep -qaF "$PWD"; then
+      fail "$package: a path of this machine, $PWD, is in it."
+    fi
+  done
+}
+
+[ "$(uname -m)" = x86_64 ] || fail 'this cross-builds on x86-64. On other machines: cmake --preset release, cmake --build build/release, cpack.'
+install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap lintian
+find_mpich
+for target in "${targets[@]}"; do
+  make_packages "${target%-*}" "${target#*-}"
+done

@@ -1,0 +1,37 @@
+# Builds for the Debian architecture TESSERA_ARCHITECTURE (amd64, arm64, armhf) on an x86-64 machine, against the packages
+# in TESSERA_SYSROOT (.ci/sysroot.sh). Programs for ARM run in qemu: 64-bit ones as on a Cortex-A53, the processor of a
+# Raspberry Pi 3, 32-bit ones as on the Cortex-A7 of a Raspberry Pi 2.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TESSERA_SYSROOT TESSERA_ARCHITECTURE)
+set(CMAKE_SYSROOT ${TESSERA_SYSROOT})
+if(TESSERA_ARCHITECTURE STREQUAL arm64)
+  set(CMAKE_SYSTEM_PROCESSOR aarch64)
+  set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-cpu;cortex-a53;-L;${TESSERA_SYSROOT})
+elseif(TESSERA_ARCHITECTURE STREQUAL armhf)
+  set(CMAKE_SYSTEM_PROCESSOR armv7l)
+  set(CMAKE_LIBRARY_ARCHITECTURE arm-linux-gnueabihf)
+  set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm-static;-cpu;cortex-a7;-L;${TESSERA_SYSROOT})
+elseif(TESSERA_ARCHITECTURE STREQUAL amd64)
+  set(CMAKE_SYSTEM_PROCESSOR x86_64)
+  set(CMAKE_LIBRARY_ARCHITECTURE x86_64-linux-gnu)
+  set(libraries ${TESSERA_SYSROOT}/usr/lib/x86_64-linux-gnu)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${libraries}/ld-linux-x86-64.so.2;--library-path;${libraries})
+else()
+  message(FATAL_ERROR "TESSERA_ARCHITECTURE: \"${TESSERA_ARCHITECTURE}\" is none of amd64, arm64, armhf")
+endif()
+set(CMAKE_CXX_COMPILER ${CMAKE_LIBRARY_ARCHITECTURE}-g++)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TESSERA_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR}
+    ${TESSERA_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig:${TESSERA_SYSROOT}/usr/share/pkgconfig)
+
+# MPICH's compiler wrapper on this machine would tell of this machine's libraries.
+set(MPI_CXX_SKIP_MPICXX ON)
+set(MPI_CXX_LIB_NAMES mpich CACHE STRING "")
+set(MPI_mpich_LIBRARY ${TESSERA_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libmpich.so CACHE FILEPATH "")
+set(MPI_CXX_HEADER_DIR ${TESSERA_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/mpich CACHE PATH "")
+set(MPI_CXX_LINK_FLAGS -L${TESSERA_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE STRING "")
