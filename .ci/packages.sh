@@ -11,13 +11,13 @@ show_help() {
   cat <<HELP
 Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
 
-Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian 12, for releases bookworm and trixie and the
-architectures amd64, arm64 and armhf, for example: .ci/packages.sh bookworm-arm64. Without arguments it makes all of them.
-Packages are for one release each, since libraries have other names in the next; their versions end in ~deb12 or ~deb13.
+Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian 12, for that release and the
+architectures amd64 and arm64: bookworm-amd64, bookworm-arm64. Without arguments it makes both. Packages are for one release
+each, since libraries have other names in the next; their versions end in ~deb12.
 
-Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
+Installs a cross compiler, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
 each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
-warnings in those of bookworm; what it knows of packages is of that release.
+warnings in them.
 HELP
 }
 
@@ -25,13 +25,13 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --help | -h) show_help || true; exit 0 ;;
-    bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64 | trixie-arm64 | trixie-armhf) targets+=("$argument") ;;
+    bookworm-amd64 | bookworm-arm64) targets+=("$argument") ;;
     *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
   esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=({bookworm,trixie}-{amd64,arm64,armhf})
+[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64})
 
-declare -A suffixes=([bookworm]='~deb12' [trixie]='~deb13')
+declare -A suffixes=([bookworm]='~deb12')
 libraries=(libc6-dev libstdc++-12-dev libgomp1)
 for package in "${program_packages[@]}"; do
   case $package in *-dev) libraries+=("$package") ;; esac
@@ -62,9 +62,7 @@ make_packages() {
   printf '%s-%s: %d s for the packages of the target, %d s to build, %d s to pack\n' "$release" "$architecture" \
     $((unpacked - started)) $((built - unpacked)) $((SECONDS - built))
   ls -l "$folder"/*.deb
-  if [ "$release" = bookworm ]; then
-    lintian --allow-root --fail-on error,warning "$folder"/*.deb
-  fi
+  lintian --allow-root --fail-on error,warning "$folder"/*.deb
 }
 
 # expect_no_paths FOLDER: nothing in the packages names a folder of this machine.
@@ -78,7 +76,7 @@ expect_no_paths() {
 }
 
 [ "$(uname -m)" = x86_64 ] || fail 'this cross-builds on x86-64. On other machines: cmake --preset release, cmake --build build/release, cpack.'
-install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap lintian
+install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu qemu-user-static mmdebstrap lintian
 find_mpich
 for target in "${targets[@]}"; do
   make_packages "${target%-*}" "${target#*-}"

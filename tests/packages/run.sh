@@ -130,9 +130,9 @@ bash_completes() {
   inside bash -c '. /usr/share/bash-completion/completions/tessera; COMP_WORDS=(tessera tra) COMP_CWORD=1; _tessera; [ "${COMPREPLY[*]}" = train ]'
 }
 
-# Every file of the packages has its name in its path.
+# Every file of the packages has its name in its path; man keeps what it has shown.
 nothing_is_left() {
-  ! find "$root" -xdev \( -path "$root/tmp" -o -path "$root/var/log" \) -prune -o -name '*tessera*' -print | grep . &&
+  ! find "$root" -xdev \( -path "$root/tmp" -o -path "$root/var/log" -o -path "$root/var/cache/man" \) -prune -o -name '*tessera*' -print | grep . &&
     ! inside dpkg-query -W tessera libtessera-dev 2>/dev/null | grep tessera
 }
 
