@@ -139,6 +139,9 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     const std::unique_ptr<Metric> metric = make_metric(setup_.network());
     run.goes_on_from(begun_.step);
     run.save_epochs_if([this] { return record_.may_write_checkpoint(); });
+    if (request_.started_again) {
+      run.owe_checkpoint();
+    }
     if (std::exchange(owes_test_, false)) {
       run.owe_test();
     }

@@ -61,6 +61,9 @@ void TrainingRun::run_in_order(const char* stop_notice, const Work& work) {
 
 void TrainingRun::run(const char* stop_notice) {
   run_in_order(stop_notice, [this] {
+    if (owes_checkpoint_ && trainer_->steps_done() == length_.last_step) {
+      checkpoint();
+    }
     test_what_is_owed();
     while (trainer_->steps_done() < length_.last_step && !enough_) {
       take_step();

@@ -78,6 +78,9 @@ class TrainingRun {
   // not the last. All ranks ask together and get the same answer.
   void save_epochs_if(std::function<bool()> due) { is_due_ = std::move(due); }
 
+  // Where the trainer's step is the last one, finished and perhaps not saved, it is saved first.
+  void owe_checkpoint() { owes_checkpoint_ = true; }
+
   // Another run, of the same training, began at that step and ended where this one begins.
   void goes_on_from(Index first_step) { first_step_ = first_step; }
 
@@ -122,6 +125,7 @@ class TrainingRun {
   Index first_step_;       // done before the run
   Index checkpoint_step_;  // of the last one
   bool owes_test_ = false;
+  bool owes_checkpoint_ = false;
   bool enough_ = false;
   bool has_work_;                     // this rank computes something
   std::optional<double> step_end_s_;  // of the last step, where nothing else was done since
