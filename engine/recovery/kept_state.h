@@ -1,80 +1,69 @@
 // The state of the last finished step, kept in memory-backed files outside the ranks' processes, so
-// that a run goes on from it after any of them has ended, by whatever plan it has then.
+// that a run goes on from it after any of them has ended, by whatever plan it has then. What is
+// written when, and why any device may be lost, is in the README of this folder.
 //
 // Each rank keeps what it owns: its slices of parameters and of the optimizer's state, and what it
-// alone goes on from (RankState). The same lies at one more rank, on another device where there is
-// one: what that does not hold itself is sent to it at the end of each step. So any one device may
-// be lost, and several that are not neighbours; what has no copy left is in the last checkpoint.
-//
-// Replicas with parameters of their own are not kept: their common model would have to be made in
-// every step.
+// alone goes on from (residuals of compression, averages of replicas). Another device, where there
+// is one, has a second copy of it. Replicas that may run ahead of each other have no step in common
+// and are not kept.
 
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "engine/recovery/slot_file.h"
+#include "engine/recovery/kept_parts.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
 
-// What is known beside the arrays.
-struct StepLoss {
-  Index step = 0;
-  double loss = 0;
-  double learning_rate = 0;
+class KeptState {
+ public:
+  // Whether the state of training by a plan is kept.
+  [[nodiscard]] static bool is_kept(const partitioner::Plan& plan) {
+    return !plan.replicas.run_ahead();
+  }
+
+  // Files go into the folder, which each device has for itself. All must outlive it. All ranks call
+  // this together, as they call all else here; AgreedError where a device has no room.
+  KeptState(std::filesystem::path folder,
+            const partitioner::Network& network,
+            const partitioner::Plan& plan,
+            Trainer& trainer,
+            const Communicator& communicator);
+  // Waits for what is on its way, unless an error ends the program.
+  ~KeptState();
+  KeptState(const KeptState&) = delete;
+  KeptState& operator=(const KeptState&) = delete;
+
+  // After a step, before anything else changes what was learnt. What a rank owns is kept then;
+  // second copies travel while the next step computes, until its last forward pass is done.
+  void keep(const StepLoss& step, Index images_seen);
+
+  // Waits for the second copies: where no step follows, or not soon.
+  void settle();
+
+  // Training has ended well: nothing has to be kept any more.
+  void discard();
+
+  // Of the files of this rank, in memory; and what it sends in each step.
+  [[nodiscard]] Index file_bytes() const;
+  [[nodiscard]] Index sent_bytes() const;
+
+ private:
+  class Files;
+  std::unique_ptr<Files> files_;
 };
 
+// What is known beside the arrays.
 struct KeptStep {
   Index step = 0;
   Index images_seen = 0;
   // Of the latest steps, this one last: what was written of them may have been lost with its disk.
   std::vector<StepLoss> latest = {};
   bool rank_states = false;  // those of this very plan were found, too
-};
-
-class KeptState {
- public:
-  // Whether the state of such a trainer is kept.
-  [[nodiscard]] static bool is_kept(const Trainer& trainer);
-
-  // Files go into the folder, which each device has for itself. All ranks call this together, as
-  // they call all else here; AgreedError where a device has no room.
-  KeptState(std::filesystem::path folder,
-            const partitioner::Network& network,
-            const partitioner::Plan& plan,
-            Trainer& trainer,
-            const Communicator& communicator);
-  ~KeptState();
-  KeptState(const KeptState&) = delete;
-  KeptState& operator=(const KeptState&) = delete;
-
-  // Between two steps. Waits for values that are under way.
-  void keep(const StepLoss& step, Index images_seen);
-
-  // Training has ended well: nothing has to be kept any more.
-  void discard();
-
-  [[nodiscard]] Index file_bytes() const { return file_ ? file_->bytes() : 0; }
-  // That this rank sends in each step.
-  [[nodiscard]] Index sent_bytes() const;
-
- private:
-  class Layout;
-  void remove_older();
-
-  std::filesystem::path folder_;
-  Trainer* trainer_;
-  const Communicator* communicator_;
-  std::unique_ptr<Layout> layout_;
-  std::filesystem::path path_;
-  std::optional<SlotFile> file_;
-  std::vector<StepLoss> latest_;
-  int kept_ = 0;  // how often
 };
 
 // Gives the trainer the newest state of which every part lies on some device; nothing where there
@@ -85,5 +74,8 @@ class KeptState {
                                                          const partitioner::Plan& plan,
                                                          Trainer& trainer,
                                                          const Communicator& communicator);
+
+// The names of such files end so.
+inline constexpr const char* kKeptEnding = ".kept";
 
 }  // namespace tessera::engine

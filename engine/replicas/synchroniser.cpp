@@ -86,6 +86,11 @@ std::vector<std::span<float>> Synchroniser::state() {
   return state;
 }
 
+std::vector<std::span<float>> Synchroniser::own_state() {
+  settle();
+  return extra_state();
+}
+
 Index Synchroniser::bytes() const {
   return scratch_.bytes() + static_cast<Index>(peers_.bytes()) + own_bytes_;
 }

@@ -63,6 +63,8 @@ class Synchroniser {
   // order on every rank of any run of the same plan. A rank calls it alone, also while the model is
   // shared.
   [[nodiscard]] std::vector<std::span<float>> state();
+  // What of it is beside parameters and the optimizer's state.
+  [[nodiscard]] std::vector<std::span<float>> own_state();
 
   [[nodiscard]] const std::vector<int>& peer_ranks() const { return peers_.ranks(); }
 

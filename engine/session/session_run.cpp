@@ -282,6 +282,7 @@ void SessionRun::say_plan() {
 
 void SessionRun::change_to(const partitioner::Partition& partition,
                            const std::optional<double>& predicted_s) {
+  kept_state_.reset();
   phases_.change_to(partition, setup_.pass_images());
   partition_ = partition;
   step_comparison_ = {};

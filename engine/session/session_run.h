@@ -91,6 +91,7 @@ class SessionRun {
   void add_observers(TrainingRun& run);
   // The state after each step, where that is asked for and can be.
   void keep_state(TrainingRun& run);
+  void settle_kept_state();
 
   [[nodiscard]] bool is_out_of_patience() const {
     return request_.patience > 0 && record_.evaluations_since_best() >= request_.patience;
@@ -138,7 +139,7 @@ class SessionRun {
   std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
   PictureWait picture_wait_;             // rank 0
   std::optional<FaultsSince> faults_;    // rank 0
-  std::optional<KeptState> kept_state_;  // of the steps at hand
+  std::optional<KeptState> kept_state_;  // by the plan at hand
 };
 
 }  // namespace tessera::engine

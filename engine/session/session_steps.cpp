@@ -154,6 +154,10 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     try {
       work(run);
       record_.settle();  // before the ranks that take part change
+      settle_kept_state();
+    } catch (const AgreedError&) {
+      settle_kept_state();
+      throw;
     } catch (const Stopped& stopped) {
       throw Stopped(stopped.signal(),
                     what_was_saved(stopped.signal(), phase.trainer().steps_done()));
@@ -201,18 +205,30 @@ void SessionRun::add_observers(TrainingRun& run) {
   run.add({.enough = [this] { return is_out_of_patience(); }});
 }
 
+// Where no step follows at once, on all ranks that take part.
+void SessionRun::settle_kept_state() {
+  if (kept_state_) {
+    kept_state_->settle();
+  }
+}
+
 void SessionRun::keep_state(TrainingRun& run) {
   TrainingPhase& phase = *phases_.now();
-  if (!request_.state_folder.empty() && KeptState::is_kept(phase.trainer())) {
-    kept_state_.emplace(request_.state_folder,
-                        setup_.network(),
-                        phases_.plan(),
-                        phase.trainer(),
-                        phase.communicator());
+  if (!request_.state_folder.empty() && KeptState::is_kept(phase.plan())) {
+    if (!kept_state_) {
+      kept_state_.emplace(request_.state_folder,
+                          setup_.network(),
+                          phase.plan(),
+                          phase.trainer(),
+                          phase.communicator());
+    }
     const Index before = begun_.images_seen - begun_.step * setup_.training().batch;
     run.add({.step = [this, before](Index step, const StepResult& result) {
       kept_state_->keep({step, result.loss, result.learning_rate},
                         before + step * setup_.training().batch);
+      if (result.stop_signal != 0 || length_.ends_epoch(step)) {
+        kept_state_->settle();  // the next step is not soon
+      }
     }});
   }
   if (observer_.step_done) {

@@ -128,6 +128,22 @@ RankState Trainer::rank_state() {
   return state;
 }
 
+std::vector<std::span<float>> Trainer::own_arrays() {
+  std::vector<std::span<float>> arrays;
+  ParameterSet<float>& parameters = execution_.parameters_under_way();
+  if (parameters.compression() != partitioner::Compression::Exact) {
+    for (Array<float>* errors : parameters.error_feedback()) {
+      arrays.push_back(errors->span());
+    }
+  }
+  if (synchroniser_) {
+    for (const std::span<float> array : synchroniser_->own_state()) {
+      arrays.push_back(array);
+    }
+  }
+  return arrays;
+}
+
 std::int64_t Trainer::sent_bytes() const {
   return sent_bytes_ + (synchroniser_ ? synchroniser_->sent_bytes() : 0);
 }
@@ -317,6 +333,9 @@ StepResult Trainer::run_step(DataLoader& loader) {
       const Pass pass = training_pass(part, has_loss_ ? &loader.targets() : nullptr);
       timed_phase(times, &StepTimes::forward_s, &StepTimes::forward_exchange_s, [&] {
         execution_.forward(pass);
+        if (pass.ends_step && forward_done_) {
+          forward_done_();
+        }
         if (has_loss_) {
           const PassOutcome outcome = outcome_of(pass, problem);
           loss += outcome.loss.total();

@@ -3,9 +3,12 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/agreement.h"
@@ -117,11 +120,17 @@ class Trainer {
   // AgreedError.
   [[nodiscard]] bool runs_ahead() const { return relay_ != nullptr; }
   void report(std::optional<std::string> problem);
-  // Whether replicas have parameters of their own between some steps.
-  [[nodiscard]] bool has_independent_replicas() const { return synchroniser_ != nullptr; }
 
   // For a checkpoint, and to be filled from one before resume_at().
   [[nodiscard]] RankState rank_state();
+  // What of it is beside parameters and the optimizer's state of this rank. Values may be under
+  // way.
+  [[nodiscard]] std::vector<std::span<float>> own_arrays();
+
+  // Called in each step when its last forward pass is done, so that values of all ranks are there,
+  // and before ranks agree on its loss: when a step is done, all have done what this does. It must
+  // not change anything.
+  void when_forward_is_done(std::function<void()> work) { forward_done_ = std::move(work); }
 
   // Bytes that this rank takes to synchronise replicas, and that it has sent in steps.
   [[nodiscard]] Index synchronisation_bytes() const {
@@ -189,6 +198,7 @@ class Trainer {
   std::int64_t sent_bytes_ = 0;
   bool has_loss_;
   std::vector<float> statistics_;  // the running ones before the step
+  std::function<void()> forward_done_;
   Index steps_ = 0;
 };
 

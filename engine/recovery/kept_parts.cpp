@@ -1,0 +1,187 @@
+#include "engine/recovery/kept_parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/files/json_text.h"
+
+namespace tessera::engine {
+
+using nlohmann::json;
+
+namespace {
+
+int copy_of_rank(const partitioner::Plan& plan, int rank) {
+  return plan.copies() > 1 ? rank / plan.ranks_of_copy() : 0;
+}
+
+std::vector<ArrayKind> kinds_of(const partitioner::ParameterPlan& parameter, bool adam) {
+  if (!is_learnt(parameter)) {
+    return {ArrayKind::Values};
+  }
+  return adam ? std::vector{ArrayKind::Values, ArrayKind::First, ArrayKind::Second}
+              : std::vector{ArrayKind::Values, ArrayKind::First};
+}
+
+}  // namespace
+
+std::vector<ArrayName> arrays_of(const partitioner::Plan& plan, bool adam) {
+  std::vector<ArrayName> arrays;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    for (const ArrayKind kind : kinds_of(plan.parameters[i], adam)) {
+      arrays.push_back({static_cast<int>(i), kind, 0});
+    }
+  }
+  return arrays;
+}
+
+std::vector<KeptPart> owned_parts(const partitioner::Plan& plan, bool adam, int rank, Index own) {
+  std::vector<KeptPart> parts;
+  for (ArrayName array : arrays_of(plan, adam)) {
+    array.copy = copy_of_rank(plan, rank);
+    const auto& owned = plan.parameters[static_cast<std::size_t>(array.tensor)].owned;
+    for (const Range& run : owned[static_cast<std::size_t>(rank)]) {
+      parts.push_back({array, run});
+    }
+  }
+  if (own > 0) {
+    parts.push_back({{rank, ArrayKind::OfRank, 0}, {0, own}});
+  }
+  return parts;
+}
+
+std::vector<int> keepers(const std::vector<std::string>& devices) {
+  std::vector<std::vector<int>> ranks_of_device;
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    if (devices[rank].empty()) {
+      continue;
+    }
+    const auto known = std::find(names.begin(), names.end(), devices[rank]);
+    const auto device = static_cast<std::size_t>(known - names.begin());
+    if (known == names.end()) {
+      names.push_back(devices[rank]);
+      ranks_of_device.emplace_back();
+    }
+    ranks_of_device[device].push_back(static_cast<int>(rank));
+  }
+  std::vector<int> keeper(devices.size(), -1);
+  for (std::size_t device = 0; device < names.size() && names.size() > 1; ++device) {
+    const std::vector<int>& next = ranks_of_device[(device + 1) % names.size()];
+    for (std::size_t i = 0; i < ranks_of_device[device].size(); ++i) {
+      keeper[static_cast<std::size_t>(ranks_of_device[device][i])] = next[i % next.size()];
+    }
+  }
+  return keeper;
+}
+
+bool is_gathered_by(const partitioner::Plan& plan, const KeptPart& part, int rank) {
+  if (part.array.kind != ArrayKind::Values || part.array.copy != copy_of_rank(plan, rank)) {
+    return false;
+  }
+  const auto& parameter = plan.parameters[static_cast<std::size_t>(part.array.tensor)];
+  const Range& channels = parameter.required[static_cast<std::size_t>(rank)];
+  return !is_running_statistic(parameter) &&
+         contains({channels.begin * parameter.shape.row, channels.end * parameter.shape.row},
+                  part.elements);
+}
+
+std::string to_text(const KeptText& text) {
+  json latest = json::array();
+  for (const StepLoss& step : text.latest) {
+    latest.push_back({step.step, step.loss, step.learning_rate});
+  }
+  json parts = json::array();
+  for (const KeptPart& part : text.parts) {
+    parts.push_back({part.array.tensor,
+                     static_cast<int>(part.array.kind),
+                     part.array.copy,
+                     part.elements.begin,
+                     part.elements.end});
+  }
+  return json{{"network", text.network},
+              {"start", text.start},
+              {"plan", text.plan},
+              {"adam", text.adam},
+              {"copies", text.copies},
+              {"first_learns", text.first_learns},
+              {"images_seen", text.images_seen},
+              {"latest", latest},
+              {"parts", parts}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+namespace {
+
+// -1 where it is no whole number from 0.
+Index count_in(const json& value, Index most = std::numeric_limits<Index>::max()) {
+  const bool is_count =
+      value.is_number_unsigned() && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  return is_count ? value.get<Index>() : -1;
+}
+
+int small_count_in(const json& value) {
+  constexpr int kMost = 1 << 24;
+  return static_cast<int>(count_in(value, kMost));
+}
+
+std::optional<KeptPart> parse_part(const json& part) {
+  const int tensor = small_count_in(part.at(0));
+  const int kind = small_count_in(part.at(1));
+  const int copy = small_count_in(part.at(2));
+  const Range elements{count_in(part.at(3)), count_in(part.at(4))};
+  if (tensor < 0 || kind < 0 || kind > static_cast<int>(ArrayKind::OfRank) || copy < 0 ||
+      elements.begin < 0 || elements.end < elements.begin) {
+    return std::nullopt;
+  }
+  return KeptPart{{tensor, static_cast<ArrayKind>(kind), copy}, elements};
+}
+
+// Numbers that are none, or lines of another form, are left out.
+std::vector<StepLoss> parse_latest(const json& list) {
+  std::vector<StepLoss> steps;
+  for (const json& one : list) {
+    if (one.is_array() && one.size() == 3 && count_in(one[0]) > 0 && one[1].is_number() &&
+        one[2].is_number()) {
+      steps.push_back({one[0].get<Index>(), one[1].get<double>(), one[2].get<double>()});
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::optional<KeptText> parse_kept_text(const std::string& text, Index floats) {
+  if (!is_shallow_json(text)) {
+    return std::nullopt;
+  }
+  const json read = json::parse(text, nullptr, false);
+  try {
+    KeptText kept{.network = read.at("network").get<std::string>(),
+                  .start = read.at("start").get<std::uint64_t>(),
+                  .plan = read.at("plan").get<std::string>(),
+                  .adam = read.at("adam").get<bool>(),
+                  .copies = small_count_in(read.at("copies")),
+                  .first_learns = read.at("first_learns").get<bool>(),
+                  .images_seen = count_in(read.at("images_seen")),
+                  .latest = parse_latest(read.at("latest"))};
+    if (!read.at("start").is_number_unsigned() || kept.copies < 1 || kept.images_seen < 0) {
+      return std::nullopt;
+    }
+    Index left = floats;
+    for (const json& one : read.at("parts")) {
+      const auto part = parse_part(one);
+      if (!part || part->elements.size() > left) {
+        return std::nullopt;
+      }
+      left -= part->elements.size();
+      kept.parts.push_back(*part);
+    }
+    return left == 0 ? std::optional(std::move(kept)) : std::nullopt;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace tessera::engine

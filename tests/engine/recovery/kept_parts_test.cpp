@@ -1,0 +1,86 @@
+#include "engine/recovery/kept_parts.h"
+
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::ArrayKind;
+using engine::keepers;
+using engine::KeptText;
+using engine::parse_kept_text;
+
+TEST_CASE("the second copy of what a rank has lies on another device, where there is one") {
+  CHECK(keepers({"a"}) == std::vector<int>{-1});
+  CHECK(keepers({"a", "a", "a"}) == std::vector<int>{-1, -1, -1});
+  CHECK(keepers({"a", "b"}) == std::vector<int>{1, 0});
+  CHECK(keepers({"a", "b", "c"}) == std::vector<int>{1, 2, 0});
+  // The ranks of a device share what the device before it would lose.
+  CHECK(keepers({"a", "a", "b", "b"}) == std::vector<int>{2, 3, 0, 1});
+  CHECK(keepers({"a", "b", "b"}) == std::vector<int>{1, 0, 0});
+  CHECK(keepers({"a", "b", "a", "b", "a"}) == std::vector<int>{1, 0, 3, 2, 1});
+  // Those without a part in the steps keep nothing for others.
+  CHECK(keepers({"a", "", "b", ""}) == std::vector<int>{2, -1, 0, -1});
+}
+
+KeptText sample() {
+  return {.network = "n1",
+          .start = 0xfedcba9876543210U,
+          .plan = "p1",
+          .adam = true,
+          .copies = 2,
+          .first_learns = true,
+          .images_seen = 640,
+          .latest = {{9, 0.5, 0.125}, {10, 0.25, 0.1}},
+          .parts = {{{0, ArrayKind::Values, 1}, {0, 4}},
+                    {{0, ArrayKind::Second, 0}, {4, 4}},
+                    {{3, ArrayKind::OfRank, 0}, {0, 7}}}};
+}
+
+TEST_CASE("what a file says of its content is read as it was written") {
+  CHECK(parse_kept_text(to_text(sample()), 11) == sample());
+}
+
+TEST_CASE("a text whose parts are not as many floats as there are is refused") {
+  CHECK_FALSE(parse_kept_text(to_text(sample()), 10));
+  CHECK_FALSE(parse_kept_text(to_text(sample()), 12));
+  CHECK_FALSE(parse_kept_text(to_text(sample()), -1));
+}
+
+TEST_CASE("damaged texts of kept states are refused") {
+  const std::string good = to_text(sample());
+  for (std::size_t end = 0; end < good.size(); ++end) {
+    CHECK_FALSE(parse_kept_text(good.substr(0, end), 11));
+  }
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+    INFO(text);
+    CHECK_FALSE(parse_kept_text(text, 11));
+  };
+  refused("[0,0,1,0,4]", "[-1,0,1,0,4]");
+  refused("[0,0,1,0,4]", "[0,4,1,0,4]");
+  refused("[0,0,1,0,4]", "[0,0,-1,0,4]");
+  refused("[0,0,1,0,4]", "[0,0,1,4,0]");
+  refused("[0,0,1,0,4]", "[0,0,1,-4,0]");
+  refused("[0,0,1,0,4]", "[0,0,1,0,4.0]");
+  refused("[0,0,1,0,4]", "[0,0,1,0,1e300]");
+  refused("[0,0,1,0,4]", "[0,0,1,0,18446744073709551615]");
+  refused("[0,0,1,0,4]", "[0,0,1,0]");
+  refused("[0,0,1,0,4]", "{}");
+  refused("[0,0,1,0,4]", "\"four\"");
+  refused("\"copies\":2", "\"copies\":0");
+  refused("\"copies\":2", "\"copies\":\"2\"");
+  refused("\"images_seen\":640", "\"images_seen\":-1");
+  refused("\"network\":\"n1\"", "\"network\":1");
+  refused("\"plan\":\"p1\"", "\"plane\":\"p1\"");
+  refused("\"start\":18364758544493064720", "\"start\":-5");
+  CHECK_FALSE(parse_kept_text("[]", 0));
+  CHECK_FALSE(parse_kept_text("null", 0));
+  CHECK_FALSE(parse_kept_text(std::string(100'000, '['), 0));
+}
+
+}  // namespace
