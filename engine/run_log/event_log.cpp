@@ -46,7 +46,8 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
 void EventLog::add(const std::string& kind,
                    const std::string& text,
                    int rank,
-                   const std::optional<Index>& step) {
+                   const std::optional<Index>& step,
+                   const EventDetails& details) {
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock()) {
     return;
@@ -54,12 +55,19 @@ void EventLog::add(const std::string& kind,
   using Json = nlohmann::ordered_json;
   // A run that goes on counts time from its last lines elsewhere, which may be earlier.
   last_s_ = std::max(last_s_, clock_ ? std::round(1e3 * clock_->t_s()) / 1e3 : 0);
-  const std::string line = Json{
-      {"t_s", last_s_},
-      {"step", step.value_or(step_)},
-      {"rank", rank < 0 ? Json() : Json(rank)},
-      {"kind", kind},
-      {"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json event{{"t_s", last_s_},
+             {"step", step.value_or(step_)},
+             {"rank", rank < 0 ? Json() : Json(rank)},
+             {"kind", kind},
+             {"text", text}};
+  if (!details.device.empty()) {
+    event["device"] = details.device;
+  }
+  if (details.cost) {
+    event["lost_s"] = std::round(1e3 * details.cost->lost_s) / 1e3;
+    event["repeated_steps"] = details.cost->repeated_steps;
+  }
+  const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (!lines_) {
     early_ += line + "\n";
     return;

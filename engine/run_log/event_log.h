@@ -14,6 +14,18 @@
 
 namespace tessera::engine {
 
+// What faults have cost.
+struct FaultCost {
+  double lost_s = 0;  // until training went on
+  Index repeated_steps = 0;
+};
+
+// What an event says beside its text.
+struct EventDetails {
+  std::string device = {};
+  std::optional<FaultCost> cost = {};
+};
+
 class EventLog {
  public:
   // Starts the file afresh, or keeps what is in it of a run that goes on, but for results of steps
@@ -31,7 +43,8 @@ class EventLog {
   void add(const std::string& kind,
            const std::string& text,
            int rank = -1,
-           const std::optional<Index>& step = {});
+           const std::optional<Index>& step = {},
+           const EventDetails& details = {});
 
   // Writes what there is into another file, as far as it can.
   void copy_to(const std::filesystem::path& path);

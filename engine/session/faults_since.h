@@ -8,40 +8,47 @@
 #include <string>
 #include <vector>
 
+#include "engine/run_log/event_log.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
 class FaultsSince {
  public:
-  // Reads the file, a JSON object a line with "unix_s", "text" and perhaps "kind"; empty: there is
-  // none. `steps_before` are those that the run had finished by its records, `begun` those that it
-  // goes on from.
+  // Reads the file, a JSON object a line with "unix_s", "text" and perhaps "kind" and "device";
+  // empty: there is none. `steps_before` are those that the run had finished by its records,
+  // `begun` those that it goes on from.
   FaultsSince(const std::string& file, Index steps_before, Index begun);
 
-  // Calls it for each, in their order, and removes the file.
-  void tell(const std::function<void(const std::string& kind, const std::string& text)>& told);
+  using Tell = std::function<void(
+      const std::string& kind, const std::string& text, const EventDetails& details)>;
 
-  struct Recovery {
-    double lost_s = 0;  // from the first fault to the first step since
-    Index repeated_steps = 0;
-  };
-  // After a step: what going on took, once; nothing where nothing had happened.
-  [[nodiscard]] std::optional<Recovery> recovered();
+  // Calls it for each that was not told before, in their order. Ranks that end before their first
+  // step leave a note for those that follow of what was told, and of steps that are to be repeated.
+  void tell(const Tell& told);
+
+  // After a step that took so long: what going on took, once; nothing where nothing had happened.
+  // Removes what was noted.
+  [[nodiscard]] std::optional<FaultCost> recovered(double step_s);
 
  private:
   struct Fault {
     double unix_s = 0;
     std::string kind;
     std::string text;
+    std::string device;
   };
+  void read(const std::string& file, std::vector<Fault>& faults);
+  [[nodiscard]] std::string noted() const { return file_ + ".told"; }
+
   std::string file_;
+  std::vector<Fault> told_;  // by ranks before
   std::vector<Fault> faults_;
-  Index repeated_;
-  bool told_ = false;
+  Index repeated_ = 0;
+  bool over_ = false;
 };
 
 // "training goes on after 4.1 s; 1 step is repeated"
-[[nodiscard]] std::string described(const FaultsSince::Recovery& recovery);
+[[nodiscard]] std::string described(const FaultCost& cost);
 
 }  // namespace tessera::engine

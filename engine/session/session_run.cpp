@@ -178,8 +178,9 @@ void SessionRun::begin(const PictureSources& sources) {
   }
   begin_run_log();
   if (faults_) {
-    faults_->tell(
-        [this](const std::string& kind, const std::string& text) { run_log_.tell(kind, text); });
+    faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
+      run_log_.tell(kind, text, details);
+    });
   }
   for (const std::string& damage : record_.damage()) {
     warn(damage);

@@ -91,6 +91,7 @@ class SessionRun {
   void add_observers(TrainingRun& run);
   // The state after each step, where that is asked for and can be.
   void keep_state(TrainingRun& run);
+  void say_what_is_kept(const Communicator& trains);
   void settle_kept_state();
 
   [[nodiscard]] bool is_out_of_patience() const {

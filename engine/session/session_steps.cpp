@@ -10,6 +10,7 @@
 #include "engine/system/stop_request.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -212,6 +213,17 @@ void SessionRun::settle_kept_state() {
   }
 }
 
+void SessionRun::say_what_is_kept(const Communicator& trains) {
+  const std::vector<Index> kept = trains.of_ranks(kept_state_->file_bytes());
+  const std::vector<Index> sent = trains.of_ranks(kept_state_->sent_bytes());
+  on_root(trains, [&] {
+    messages_.say(fmt::format(
+        "the state of each step is kept in memory: {} on a rank at most, {} sent in a step\n",
+        readable_bytes(*std::max_element(kept.begin(), kept.end())),
+        readable_bytes(*std::max_element(sent.begin(), sent.end()))));
+  });
+}
+
 void SessionRun::keep_state(TrainingRun& run) {
   TrainingPhase& phase = *phases_.now();
   if (!request_.state_folder.empty() && KeptState::is_kept(phase.plan())) {
@@ -221,6 +233,7 @@ void SessionRun::keep_state(TrainingRun& run) {
                           phase.plan(),
                           phase.trainer(),
                           phase.communicator());
+      say_what_is_kept(phase.communicator());
     }
     const Index before = begun_.images_seen - begun_.step * setup_.training().batch;
     run.add({.step = [this, before](Index step, const StepResult& result) {
@@ -232,9 +245,9 @@ void SessionRun::keep_state(TrainingRun& run) {
     }});
   }
   if (observer_.step_done) {
-    run.add({.step = [this](Index step, const StepResult& /*result*/) {
-      if (const auto recovery = faults_ ? faults_->recovered() : std::nullopt) {
-        run_log_.tell("recovery", described(*recovery));
+    run.add({.step = [this](Index step, const StepResult& result) {
+      if (const auto cost = faults_ ? faults_->recovered(result.times.step_s) : std::nullopt) {
+        run_log_.tell("recovery", described(*cost), {.cost = cost});
       }
       observer_.step_done(step, length_.last_step);
     }});
