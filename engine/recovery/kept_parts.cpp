@@ -1,6 +1,9 @@
 #include "engine/recovery/kept_parts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -87,11 +90,10 @@ bool is_gathered_by(const partitioner::Plan& plan, const KeptPart& part, int ran
                   part.elements);
 }
 
-std::string to_text(const KeptText& text) {
-  json latest = json::array();
-  for (const StepLoss& step : text.latest) {
-    latest.push_back({step.step, step.loss, step.learning_rate});
-  }
+namespace {
+
+// Without what changes from step to step.
+json unchanging(const KeptText& text) {
   json parts = json::array();
   for (const KeptPart& part : text.parts) {
     parts.push_back({part.array.tensor,
@@ -100,16 +102,62 @@ std::string to_text(const KeptText& text) {
                      part.elements.begin,
                      part.elements.end});
   }
-  return json{{"network", text.network},
-              {"start", text.start},
-              {"plan", text.plan},
-              {"adam", text.adam},
-              {"copies", text.copies},
-              {"first_learns", text.first_learns},
-              {"images_seen", text.images_seen},
-              {"latest", latest},
-              {"parts", parts}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return {{"network", text.network},
+          {"start", text.start},
+          {"plan", text.plan},
+          {"adam", text.adam},
+          {"copies", text.copies},
+          {"first_learns", text.first_learns},
+          {"parts", parts}};
+}
+
+std::string dumped(const json& json) {
+  return json.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string number_or_null(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+std::string line_of(const StepLoss& step) {
+  return fmt::format(
+      "[{},{},{}]", step.step, number_or_null(step.loss), number_or_null(step.learning_rate));
+}
+
+template <class Lines>
+std::string completed(const std::string& unchanging, Index images_seen, const Lines& latest) {
+  return fmt::format(
+      R"({},"images_seen":{},"latest":[{}]}})", unchanging, images_seen, fmt::join(latest, ","));
+}
+
+}  // namespace
+
+KeptTexts::KeptTexts(const KeptText& text) : unchanging_(dumped(unchanging(text))) {
+  unchanging_.pop_back();
+}
+
+Index KeptTexts::most_bytes() const {
+  constexpr Index kMostOfStep = 80;  // three numbers of at most 24 letters
+  constexpr Index kMostElse = 80;
+  return std::ssize(unchanging_) + kMostElse + static_cast<Index>(kLatest) * kMostOfStep;
+}
+
+std::string KeptTexts::after(const StepLoss& step, Index images_seen) {
+  if (latest_.size() == kLatest) {
+    latest_.pop_front();
+  }
+  latest_.push_back(line_of(step));
+  return completed(unchanging_, images_seen, latest_);
+}
+
+std::string to_text(const KeptText& text) {
+  std::string fixed = dumped(unchanging(text));
+  fixed.pop_back();
+  std::vector<std::string> latest;
+  for (const StepLoss& step : text.latest) {
+    latest.push_back(line_of(step));
+  }
+  return completed(fixed, text.images_seen, latest);
 }
 
 namespace {

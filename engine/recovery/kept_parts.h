@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,6 +78,24 @@ struct KeptText {
 };
 
 [[nodiscard]] std::string to_text(const KeptText& text);
+
+// Makes such texts step after step, in little time.
+class KeptTexts {
+ public:
+  // What stays the same; its images and latest steps are not looked at.
+  explicit KeptTexts(const KeptText& text);
+
+  // At most so many of the latest steps are in a text, and it has at most so many bytes.
+  static constexpr std::size_t kLatest = 100;
+  [[nodiscard]] Index most_bytes() const;
+
+  [[nodiscard]] std::string after(const StepLoss& step, Index images_seen);
+
+ private:
+  std::string unchanging_;          // without the bracket at its end
+  std::deque<std::string> latest_;  // of each step
+};
+
 // Nothing where a text is not one of these, or where its parts are not so many floats together.
 [[nodiscard]] std::optional<KeptText> parse_kept_text(const std::string& text, Index floats);
 

@@ -192,15 +192,18 @@ class Restoration {
     const auto name = [](std::size_t rank) {
       return ArrayName{static_cast<int>(rank), ArrayKind::OfRank, 0};
     };
+    std::vector<std::vector<PlacedRun>> from(sizes.size());
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      if (!same_plan_ || (sizes[rank] > 0 && !covering(found_, name(rank), sizes[rank]))) {
+      const auto runs = covering(found_, name(rank), sizes[rank]);
+      if (!same_plan_ || (sizes[rank] > 0 && !runs)) {
         return false;
       }
+      from[rank] = runs.value_or(std::vector<PlacedRun>());
     }
     std::vector<float> own(static_cast<std::size_t>(mine));
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
       if (sizes[rank] > 0) {
-        give(name(rank), {{static_cast<int>(rank), {0, sizes[rank]}, 0}}, own.data());
+        give(name(rank), from[rank], {{static_cast<int>(rank), {0, sizes[rank]}, 0}}, own.data());
       }
     }
     auto at = own.cbegin();
@@ -211,14 +214,14 @@ class Restoration {
     return true;
   }
 
+  // Throws AgreedError where a file could not be read.
+  void finish() const { throw_agreed(communicator_, problem_); }
+
  private:
   [[nodiscard]] const partitioner::ParameterPlan& parameter(const ArrayName& array) const {
     return plan_.parameters[static_cast<std::size_t>(array.tensor)];
   }
   [[nodiscard]] Index size(const ArrayName& array) const {
-    if (array.kind == ArrayKind::OfRank) {
-      return found_.arrays.at(array).front().elements.size();
-    }
     return parameter(array).shape.channels * parameter(array).shape.row;
   }
 
@@ -244,9 +247,15 @@ class Restoration {
   }
 
   void give(const ArrayName& array, const std::vector<PlacedRun>& to, float* now) {
+    give(array, covering(found_, array, size(array)).value(), to, now);
+  }
+
+  void give(const ArrayName& array,
+            const std::vector<PlacedRun>& from,
+            const std::vector<PlacedRun>& to,
+            float* now) {
     const std::vector<float> mine = floats_here(array);
-    regrid_elements(
-        communicator_, covering(found_, array, size(array)).value(), mine.data(), to, now);
+    regrid_elements(communicator_, from, mine.data(), to, now);
   }
 
   // The model that replicas have in common.
@@ -277,7 +286,10 @@ class Restoration {
         if (part.array == array) {
           const std::size_t before = floats.size();
           floats.resize(before + static_cast<std::size_t>(part.elements.size()));
-          here_.files[one.file].read(one.content, at, std::span(floats).subspan(before));
+          const auto problem = problem_of([&] {
+            here_.files[one.file].read(one.content, at, std::span(floats).subspan(before));
+          });
+          problem_ = problem_ ? problem_ : problem;  // others wait for what is to be sent
         }
         at += part.elements.size();
       }
@@ -292,6 +304,7 @@ class Restoration {
   Trainer& trainer_;
   const Communicator& communicator_;
   bool same_plan_;
+  std::optional<std::string> problem_;
 };
 
 bool is_complete(const FoundStep& step, const partitioner::Plan& plan, bool adam) {
@@ -329,6 +342,7 @@ std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
   Restoration restoration(here, name, found, plan, trainer, communicator);
   restoration.give_arrays();
   const bool rank_states = restoration.give_rank_states();
+  restoration.finish();
   trainer.resume_at(name.first, rank_states);
   return KeptStep{name.first, found.images_seen, found.latest, rank_states};
 }

@@ -15,9 +15,6 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr std::size_t kLatestSteps = 100;
-constexpr Index kChangingBytes = 64 + static_cast<Index>(kLatestSteps) * 80;  // of a text
-
 Index elements_of(const std::vector<KeptPart>& parts) {
   Index elements = 0;
   for (const KeptPart& part : parts) {
@@ -52,11 +49,10 @@ class KeptState::Files {
                   .copies = plan.copies(),
                   .first_learns = plan.replicas.sync.mode == partitioner::SyncMode::ParameterRank};
     const auto make = [&](const char* name, const std::vector<KeptPart>& parts, KeptFile& kept) {
-      kept.text = text;
-      kept.text.parts = parts;
+      text.parts = parts;
+      kept.texts.emplace(text);
       kept.path = folder_ / fmt::format("{}-{}-{:08x}{}", name, rank_, start_, kKeptEnding);
-      kept.file.emplace(
-          kept.path, std::ssize(to_text(kept.text)) + kChangingBytes, elements_of(parts));
+      kept.file.emplace(kept.path, kept.texts->most_bytes(), elements_of(parts));
     };
     throw_agreed(communicator, problem_of([&] {
                    make("own", own_parts_, own_);
@@ -73,14 +69,10 @@ class KeptState::Files {
 
   void keep(const StepLoss& step, Index images_seen) {
     settle();
-    if (latest_.size() == kLatestSteps) {
-      latest_.erase(latest_.begin());
-    }
-    latest_.push_back(step);
-    own_.text.images_seen = images_seen;
-    own_.text.latest = latest_;
-    own_.file->write(step.step, to_text(own_.text), own_pieces());
-    start_second_copies(images_seen);
+    step_ = step;
+    images_seen_ = images_seen;
+    own_.file->write(step.step, own_.texts->after(step, images_seen), own_pieces());
+    start_second_copies();
     if (++kept_ == 2) {
       // All ranks have finished the first step that these files have, and its second copies: no
       // rank ends a step before the others have done its forward pass.
@@ -102,7 +94,7 @@ class KeptState::Files {
       std::copy(values.begin(), values.end(), gathered_.begin());
       gathered_ = gathered_.subspan(values.size());
     }
-    second_.file->finish(latest_.back().step, to_text(second_.text));
+    second_.file->finish(step_.step, second_.texts->after(step_, images_seen_));
   }
 
   void discard() {
@@ -124,7 +116,7 @@ class KeptState::Files {
   struct KeptFile {
     std::filesystem::path path;
     std::optional<SlotFile> file;
-    KeptText text;
+    std::optional<KeptTexts> texts;
   };
   struct Arrival {
     int from = 0;
@@ -205,12 +197,10 @@ class KeptState::Files {
     return {array.data() + at, size};
   }
 
-  void start_second_copies(Index images_seen) {
+  void start_second_copies() {
     BulkTransfers& transfers = trainer_.execution().parameters_under_way().transfers();
     under_way_ = true;
     if (second_.file) {
-      second_.text.images_seen = images_seen;
-      second_.text.latest = latest_;
       std::span<float> floats = second_.file->begin();
       for (const Arrival& arrival : arrivals_) {
         const auto size = static_cast<std::size_t>(arrival.size);
@@ -257,7 +247,8 @@ class KeptState::Files {
   std::vector<Arrival> arrivals_;
   KeptFile own_;
   KeptFile second_;
-  std::vector<StepLoss> latest_;
+  StepLoss step_;  // the last one that was kept
+  Index images_seen_ = 0;
   int kept_ = 0;  // steps
   // While second copies are under way:
   bool under_way_ = false;

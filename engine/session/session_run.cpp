@@ -210,8 +210,9 @@ bool SessionRun::is_untested(Index step) const {
       return has_evaluation(folder / run_file::kMetrics, step);
     };
     untested = request_.evaluate && step > 0 && length_.ends_epoch(step) &&
-               !tested_in(std::filesystem::path(request_.resume).parent_path()) &&
-               !tested_in(request_.run);
+               !tested_in(request_.run) &&
+               (request_.resume.empty() ||
+                !tested_in(std::filesystem::path(request_.resume).parent_path()));
   });
   return communicator_.share(untested);
 }

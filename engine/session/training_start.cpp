@@ -266,6 +266,13 @@ TrainingState begin_training(const TrainingRequest& request,
       if (communicator.rank() == 0) {
         add_lost_lines(std::filesystem::path(request.run) / run_file::kMetrics, kept->latest);
       }
+      if (!kept->rank_states && !trainer.own_arrays().empty()) {
+        observer.warn(
+            "what each rank had of its own, such as what compressed messages had left out, is of "
+            "another partition and is dropped: all ranks start from the weights that they had in "
+            "common",
+            communicator);
+      }
       return begun;
     }
   }

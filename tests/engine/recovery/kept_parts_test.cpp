@@ -1,5 +1,8 @@
 #include "engine/recovery/kept_parts.h"
 
+#include <cmath>
+#include <limits>
+
 #include <doctest/doctest.h>
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -40,6 +43,30 @@ KeptText sample() {
 
 TEST_CASE("what a file says of its content is read as it was written") {
   CHECK(parse_kept_text(to_text(sample()), 11) == sample());
+}
+
+TEST_CASE("texts of one step after another have the latest steps, and room for any numbers") {
+  engine::KeptTexts texts(sample());
+  KeptText expected = sample();
+  expected.latest.clear();
+  std::string text;
+  for (Index step = 1; step <= 150; ++step) {
+    const engine::StepLoss loss{step, 1.0 / static_cast<double>(step), -1.2345678901234567e-300};
+    expected.latest.push_back(loss);
+    expected.images_seen = 8 * step;
+    text = texts.after(loss, 8 * step);
+    CHECK(std::ssize(text) <= texts.most_bytes());
+  }
+  expected.latest.erase(expected.latest.begin(), expected.latest.begin() + 50);
+  CHECK(parse_kept_text(text, 11) == expected);
+  for (Index step = 0; step < 100; ++step) {
+    text = texts.after({std::numeric_limits<Index>::max() - step, -1.2345678901234567e-300, 0.5},
+                       std::numeric_limits<Index>::max());
+    CHECK(std::ssize(text) <= texts.most_bytes());
+  }
+  CHECK(parse_kept_text(text, 11).value().latest.size() == 100);
+  text = texts.after({7, NAN, INFINITY}, 8);
+  CHECK(parse_kept_text(text, 11).value().latest.size() == 99);  // no number, no line
 }
 
 TEST_CASE("a text whose parts are not as many floats as there are is refused") {
