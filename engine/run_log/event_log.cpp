@@ -19,6 +19,14 @@ bool is_result(const nlohmann::json& event) {
   return kind != event.end() && (*kind == "checkpoint" || *kind == "best" || *kind == "epoch");
 }
 
+// Without a fraction where there is none.
+nlohmann::ordered_json number_of(double figure) {
+  constexpr double kLargestWhole = 1e15;
+  return std::abs(figure) <= kLargestWhole && figure == std::round(figure)
+             ? nlohmann::ordered_json(static_cast<Index>(figure))
+             : nlohmann::ordered_json(figure);
+}
+
 }  // namespace
 
 std::optional<std::string> EventLog::open(const std::filesystem::path& path,
@@ -46,7 +54,8 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
 void EventLog::add(const std::string& kind,
                    const std::string& text,
                    int rank,
-                   const std::optional<Index>& step) {
+                   const std::optional<Index>& step,
+                   const EventFigures& figures) {
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock()) {
     return;
@@ -54,12 +63,15 @@ void EventLog::add(const std::string& kind,
   using Json = nlohmann::ordered_json;
   // A run that goes on counts time from its last lines elsewhere, which may be earlier.
   last_s_ = std::max(last_s_, clock_ ? std::round(1e3 * clock_->t_s()) / 1e3 : 0);
-  const std::string line = Json{
-      {"t_s", last_s_},
-      {"step", step.value_or(step_)},
-      {"rank", rank < 0 ? Json() : Json(rank)},
-      {"kind", kind},
-      {"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json event{{"t_s", last_s_},
+             {"step", step.value_or(step_)},
+             {"rank", rank < 0 ? Json() : Json(rank)},
+             {"kind", kind},
+             {"text", text}};
+  for (const auto& [name, figure] : figures) {
+    event[name] = number_of(figure);
+  }
+  const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (!lines_) {
     early_ += line + "\n";
     return;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "engine/files/json_lines.h"
 
 namespace tessera::engine {
+
+// Figures of an event by the names that they have in its line, beside those that each event has.
+using EventFigures = std::map<std::string, double>;
 
 class EventLog {
  public:
@@ -31,7 +35,8 @@ class EventLog {
   void add(const std::string& kind,
            const std::string& text,
            int rank = -1,
-           const std::optional<Index>& step = {});
+           const std::optional<Index>& step = {},
+           const EventFigures& figures = {});
 
   // Writes what there is into another file, as far as it can.
   void copy_to(const std::filesystem::path& path);

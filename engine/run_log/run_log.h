@@ -68,7 +68,9 @@ class RunLog {
   void warn(const std::string& text) { events_.add("warning", text); }
 
   // Adds an event: `kind` is a word. On rank 0.
-  void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
+  void tell(const std::string& kind, const std::string& text, const EventFigures& figures = {}) {
+    events_.add(kind, text, -1, {}, figures);
+  }
   // That a checkpoint after that step is on the disk. Any thread of any rank may call it; rank 0's
   // is kept.
   void saved(Index step);

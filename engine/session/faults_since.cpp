@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,11 @@ std::string described(const FaultsSince::Recovery& recovery) {
   return fmt::format("training goes on after {:.1f} s; {} repeated",
                      recovery.lost_s,
                      counted(recovery.repeated_steps, "step"));
+}
+
+std::map<std::string, double> figures_of(const FaultsSince::Recovery& recovery) {
+  return {{"lost_s", std::round(1e3 * recovery.lost_s) / 1e3},
+          {"repeated_steps", static_cast<double>(recovery.repeated_steps)}};
 }
 
 }  // namespace tessera::engine

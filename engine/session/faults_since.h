@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,5 +44,8 @@ class FaultsSince {
 
 // "training goes on after 4.1 s; 1 step is repeated"
 [[nodiscard]] std::string described(const FaultsSince::Recovery& recovery);
+
+// "lost_s", to a millisecond, and "repeated_steps".
+[[nodiscard]] std::map<std::string, double> figures_of(const FaultsSince::Recovery& recovery);
 
 }  // namespace tessera::engine

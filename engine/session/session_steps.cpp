@@ -214,7 +214,7 @@ void SessionRun::keep_state(TrainingRun& run) {
   if (observer_.step_done) {
     run.add({.step = [this](Index step, const StepResult& /*result*/) {
       if (const auto recovery = faults_ ? faults_->recovered() : std::nullopt) {
-        run_log_.tell("recovery", described(*recovery));
+        run_log_.tell("recovery", described(*recovery), figures_of(*recovery));
       }
       observer_.step_done(step, length_.last_step);
     }});
