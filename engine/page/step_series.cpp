@@ -9,7 +9,8 @@ namespace tessera::engine {
 namespace {
 
 bool is_strong(const std::string& kind) {
-  return kind == "resume" || kind == "signal" || kind == "failure" || kind == "warning";
+  return kind == "resume" || kind == "signal" || kind == "failure" || kind == "warning" ||
+         kind == "fault" || kind == "recovery";
 }
 
 template <class Place>
