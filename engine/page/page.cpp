@@ -9,6 +9,7 @@
 #include "engine/page/page_style.h"
 #include "engine/page/sections.h"
 #include "engine/page/words.h"
+#include "engine/report/run_figures.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
@@ -53,7 +54,10 @@ std::string header_html(const RunData& run, const PageOptions& options) {
   if (const int ranks = run.ranks(); line.empty() && ranks > 0) {
     line = counted(ranks, "device");
   }
-  return html + (line.empty() ? "" : "<p>" + escaped(line) + "</p>\n") + "</header>\n";
+  for (const std::string& text : {line, faults_text(run.faults)}) {
+    html += text.empty() ? "" : "<p>" + escaped(text) + "</p>\n";
+  }
+  return html + "</header>\n";
 }
 
 // What is not shown, and why.

@@ -9,15 +9,18 @@ namespace tessera::engine {
 namespace {
 
 bool is_strong(const std::string& kind) {
-  return kind == "resume" || kind == "signal" || kind == "failure" || kind == "warning";
+  return kind == "resume" || kind == "signal" || kind == "failure" || kind == "warning" ||
+         kind == "fault" || kind == "recovery";
 }
 
 template <class Place>
 std::vector<Mark> marks(const RunData& run, const Place& place) {
   constexpr std::size_t kMostSmall = 60;
   constexpr std::size_t kMostStrong = 20;
+  constexpr Index kNowhere = -1;
   std::vector<Mark> small;
   std::vector<Mark> strong;
+  Index resumed_at = kNowhere;  // the step, where the last strong mark is of a resumed run
   for (const RunEvent& event : run.events) {
     const bool is_checkpoint = event.kind == "checkpoint";
     if (!is_checkpoint && !is_strong(event.kind)) {
@@ -27,7 +30,15 @@ std::vector<Mark> marks(const RunData& run, const Place& place) {
               .label = event.kind,
               .text = event.text.empty() ? event.kind : event.text,
               .strong = !is_checkpoint};
+    // Its label would be hidden by that of the resumed run it has led to, at the same step.
+    if (event.kind == "fault" && resumed_at == event.step) {
+      strong.pop_back();
+    }
+    resumed_at = kNowhere;
     if (std::isfinite(mark.x)) {
+      if (event.kind == "resume") {
+        resumed_at = event.step;
+      }
       (is_checkpoint ? small : strong).push_back(std::move(mark));
     }
   }

@@ -17,7 +17,7 @@ namespace tessera::engine {
 void add_smoothed(LineChart& chart, const std::string& name, std::vector<Point> points, int colour);
 
 // What happened to the run, over steps or over seconds: checkpoints are small marks; ends, resumed
-// runs and warnings strong ones.
+// runs, warnings, faults and recoveries strong ones. A fault stands for the resumed run after it.
 [[nodiscard]] std::vector<Mark> step_marks(const RunData& run);
 [[nodiscard]] std::vector<Mark> time_marks(const RunData& run);
 

@@ -147,7 +147,7 @@ struct RunDevice {
 };
 
 // A line of events.jsonl. Kinds: start, resume, choose, checkpoint, best, epoch, warning, signal,
-// finish, failure; others may follow.
+// finish, failure, fault, return, recovery; others may follow.
 struct RunEvent {
   double t_s = kUnknown;
   Index step = 0;
@@ -159,6 +159,13 @@ struct RunEvent {
 [[nodiscard]] inline bool is_routine(const std::string& kind) {
   return kind == "checkpoint" || kind == "epoch" || kind == "best";
 }
+
+// What all events say of the faults that the run has gone on after; dropped ones count.
+struct RunFaults {
+  Index faults = 0;
+  double lost_s = 0;  // until the steps after them
+  Index repeated_steps = 0;
+};
 
 // A line of timing.jsonl: where the seconds of a mean step of a rank went. They add up to step_s.
 struct StepTiming {
@@ -205,6 +212,7 @@ struct RunData {
   std::size_t samples = 0;           // of all devices
   std::vector<RunEvent> events;
   Index dropped_events = 0;  // of a run with very many
+  RunFaults faults;
   JoinedLines joined;
   std::vector<StepTiming> timings;
   std::vector<StepTiming> predicted;  // one for each rank, where there is a profile

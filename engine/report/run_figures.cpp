@@ -130,6 +130,14 @@ RunProgress progress_of(const RunData& data) {
   return progress;
 }
 
+std::string faults_text(const RunFaults& faults) {
+  return faults.faults == 0 ? ""
+                            : fmt::format("faults: {}, time lost {:.1f} s, steps repeated {}",
+                                          faults.faults,
+                                          faults.lost_s,
+                                          faults.repeated_steps);
+}
+
 std::vector<DeviceNow> devices_now(const RunData& data) {
   std::vector<DeviceNow> devices(static_cast<std::size_t>(data.ranks()));
   double latest = kUnknown;

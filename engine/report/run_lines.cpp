@@ -97,6 +97,19 @@ bool is_count(double number, double most) {
   return number >= 0 && number <= most;
 }
 
+// An event that tells of a fault or of going on after some.
+void count_fault(const FlatJson& line, const std::string& kind, RunFaults& faults) {
+  constexpr double kMostSeconds = 1e12;
+  if (kind == "fault") {
+    ++faults.faults;
+  } else if (kind == "recovery") {
+    const double lost_s = line.number("lost_s");
+    const double repeated = line.number("repeated_steps");
+    faults.lost_s += is_count(lost_s, kMostSeconds) ? lost_s : 0;
+    faults.repeated_steps += is_count(repeated, kMostSteps) ? static_cast<Index>(repeated) : 0;
+  }
+}
+
 }  // namespace
 
 bool add_metrics_line(const FlatJson& line, RunData& data) {
@@ -157,6 +170,7 @@ bool add_event_line(const FlatJson& line, RunData& data) {
   const double rank = line.number("rank");
   event.step = is_count(step, kMostSteps) ? static_cast<Index>(step) : 0;
   event.rank = is_count(rank, kMostRanks) ? static_cast<int>(rank) : -1;
+  count_fault(line, event.kind, data.faults);
   data.events.push_back(std::move(event));
   return true;
 }

@@ -125,6 +125,7 @@ class RunReader::Files {
     add_lines(folder, run_file::kEvents, add_event_line, [this] {
       data_.events.clear();
       data_.dropped_events = 0;
+      data_.faults = {};
     });
     add_lines(folder, run_file::kTiming, add_timing_line, [this] {
       data_.timings.clear();

@@ -49,15 +49,17 @@ Ink ink_of(const RunEvent& event) {
   if (event.kind == "failure") {
     return Ink::Bad;
   }
-  if (event.kind == "warning" || event.kind == "signal") {
+  if (event.kind == "warning" || event.kind == "signal" || event.kind == "fault") {
     return Ink::Warn;
   }
-  return event.kind == "best" || event.kind == "finish" ? Ink::Good : Ink::Plain;
+  const bool good = event.kind == "best" || event.kind == "finish" || event.kind == "recovery";
+  return good ? Ink::Good : Ink::Plain;
 }
 
 // Where what is shown is to stand; lines of 0: not at all.
 struct Layout {
-  int header = 0;  // lines
+  int header = 0;           // lines
+  bool has_faults = false;  // whether the last of them is of those
   CanvasBox curves;
   CanvasBox more_curves;
   CanvasBox devices;  // with its rule and titles
@@ -66,7 +68,11 @@ struct Layout {
 
   Layout(const RunData& data, const TopView& view) {
     const int devices_known = data.ranks();
-    header = (view.lines >= 16 ? 4 : view.lines >= 9 ? 3 : 2) + (has_reason(data) ? 1 : 0);
+    has_faults = view.lines >= 16 && data.faults.faults > 0;
+    header = (view.lines >= 16  ? 4
+              : view.lines >= 9 ? 3
+                                : 2) +
+             (has_reason(data) ? 1 : 0) + (has_faults ? 1 : 0);
     footer = view.lines - 1;
     const int body = std::max(footer - header, 0);
     const int around = 2;          // a rule and the titles of columns
@@ -141,7 +147,8 @@ class TopScreen {
   // As many of the lines as there is room for, the most useful ones.
   void draw_header() {
     int line = 1;
-    const int lines = layout_.header - (Layout::has_reason(data_) ? 1 : 0);
+    const int lines =
+        layout_.header - (Layout::has_reason(data_) ? 1 : 0) - (layout_.has_faults ? 1 : 0);
     if (lines >= 4) {
       draw_subject(line++);
     }
@@ -152,6 +159,9 @@ class TopScreen {
       draw_progress(line++);
     }
     draw_numbers(line);
+    if (layout_.has_faults) {
+      canvas_.write(1, line + 1, faults_text(data_.faults), Ink::Warn, view_.columns - 2);
+    }
   }
 
   void draw_subject(int line) {

@@ -88,6 +88,8 @@ expect 'its steps and losses are those of the undisturbed run' same_losses "$fol
 expect 'its weights too' same_bytes "$folder/whole/checkpoint.safetensors" "$folder/faulty/checkpoint.safetensors"
 expect 'events tell of the faults' test "$(grep -c '"fault"' "$folder/faulty/events.jsonl")" -ge 5
 expect 'and of going on' test "$(grep -c '"recovery"' "$folder/faulty/events.jsonl")" -ge 4
+expect 'with what it cost as numbers' test -z "$(grep '"recovery"' "$folder/faulty/events.jsonl" |
+  grep -vE '"text":"[^"]*","lost_s":[0-9.]+,"repeated_steps":[0-9]+}$')"
 nothing_stays 'faults'
 
 # A signal ends it as without a supervisor; one command goes on.

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/page/sections.h"
+#include "engine/page/step_series.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -86,6 +87,40 @@ TEST_CASE("how a run ended stands in its head") {
   run.reason = "rank 3 on pi-4 has not answered";
   const std::string page = run_page(run, {});
   CHECK(has(page, "<p class=\"state failed\">failed</p>\n<p>rank 3 on pi-4 has not answered</p>"));
+}
+
+TEST_CASE("faults and recoveries are counted, listed, and marked over the steps") {
+  RunData run = trained();
+  CHECK(!has(run_page(run, {}), "faults: "));
+  run.events = {{1, 1, -1, "fault", "rank 2 was killed"},
+                {2, 2, -1, "recovery", "training goes on after 4.1 s; 1 step repeated"}};
+  run.faults = {.faults = 1, .lost_s = 4.125, .repeated_steps = 1};
+  const std::string page = run_page(run, {});
+  CHECK(has(page, "<p>faults: 1, time lost 4.1 s, steps repeated 1</p>\n</header>"));
+  CHECK(has(page, "<td class=\"text\">fault</td><td class=\"text\">rank 2 was killed</td>"));
+  CHECK(has(page, "<td class=\"text\">recovery</td>"));
+  const auto marks = step_marks(run);
+  REQUIRE(marks.size() == 2);
+  CHECK(marks[0].x == 1);
+  CHECK(marks[0].label == "fault");
+  CHECK(marks[0].strong);
+  CHECK(marks[1].label == "recovery");
+}
+
+TEST_CASE("a fault is marked in the place of the resumed run that it has led to, and only there") {
+  RunData run;
+  run.events = {{1, 3, -1, "resume", "by hand"},
+                {2, 8, -1, "resume", "after a fault"},
+                {2, 8, -1, "fault", "rank 1 was killed"},
+                {2, 8, -1, "fault", "rank 2 was killed"},
+                {3, 9, -1, "recovery", "training goes on"},
+                {4, 12, -1, "resume", "by hand"},
+                {5, 14, -1, "fault", "rank 1 was killed"}};
+  std::string labels;
+  for (const auto& mark : step_marks(run)) {
+    labels += mark.label + " ";
+  }
+  CHECK(labels == "resume fault fault recovery resume fault ");
 }
 
 TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {

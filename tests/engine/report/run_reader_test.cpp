@@ -11,6 +11,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/report/run_figures.h"
 #include "partitioner/base/errors.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -226,6 +227,30 @@ TEST_CASE("samples of devices are kept by rank, nulls unknown, times and ranks r
   CHECK(data.devices.at(0).power_source.empty());
   CHECK(data.damaged.at("devices.jsonl") == 2);
   CHECK(data.ranks() == 2);
+}
+
+TEST_CASE("faults are counted with what going on after them took") {
+  const TemporaryFolder folder;
+  CHECK(faults_text(engine::read_run(folder.path()).faults).empty());
+  const std::string lines =
+      R"({"t_s":1,"step":3,"rank":null,"kind":"fault","text":"rank 1 was killed"})"
+      "\n"
+      R"({"t_s":1,"step":3,"rank":null,"kind":"fault","text":"rank 2 was killed"})"
+      "\n"
+      R"({"t_s":2,"step":4,"rank":null,"kind":"recovery","text":"r","lost_s":4.25,"repeated_steps":1})"
+      "\n"
+      R"({"t_s":5,"step":7,"rank":null,"kind":"fault","text":"rank 0 was killed"})"
+      "\n"
+      R"({"t_s":6,"step":8,"rank":null,"kind":"recovery","text":"r","lost_s":3.8,"repeated_steps":2})"
+      "\n"
+      R"({"t_s":6,"step":8,"rank":null,"kind":"recovery","text":"r","lost_s":-1,"repeated_steps":"x"})"
+      "\n"
+      R"({"t_s":7,"step":8,"rank":null,"kind":"warning","text":"w","lost_s":9,"repeated_steps":9})"
+      "\n";
+  write(folder / "events.jsonl", lines);
+  const engine::RunData data = engine::read_run(folder.path());
+  CHECK(data.events.size() == 7);
+  CHECK(faults_text(data.faults) == "faults: 3, time lost 8.1 s, steps repeated 3");
 }
 
 TEST_CASE("events and timings are read, predictions apart") {

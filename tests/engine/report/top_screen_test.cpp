@@ -248,6 +248,26 @@ TEST_CASE("of many checkpoints the last one is shown, so that other events stay 
   CHECK(shows(screen, "training on 2 ranks"));
 }
 
+TEST_CASE("faults are among the events, and what they have cost stands below the numbers") {
+  RunData data = half_way(2);
+  const TopView view{.columns = 80, .lines = 18, .style = kAscii};
+  CHECK_FALSE(shows(top_screen(data, view), "faults"));
+  data.events = {{3.0, 6, -1, "fault", "rank 1 was killed"},
+                 {4.0, 7, -1, "recovery", "training goes on after 4.1 s"}};
+  data.faults = {.faults = 1, .lost_s = 4.125, .repeated_steps = 2};
+  const Lines screen = top_screen(data, view);
+  CHECK(screen[3].find(" loss 1.0000") == 0);
+  CHECK(screen[4].find(" faults: 1, time lost 4.1 s, steps repeated 2") == 0);
+  CHECK(shows(screen, "rank 1 was killed"));
+  CHECK(shows(screen, "training goes on after"));
+  for (const int lines : {1, 2, 5, 9, 15, 16, 40}) {
+    CAPTURE(lines);
+    const Lines small = top_screen(data, {.columns = 30, .lines = lines, .style = kPlain});
+    CHECK(std::ssize(small) == lines);
+    CHECK(width_of(small) <= 30);
+  }
+}
+
 TEST_CASE("what files say cannot change the terminal") {
   RunData data = half_way(2);
   data.folder = "runs/\x1b[31ma\nb";

@@ -126,6 +126,30 @@ TEST_CASE("events have their time, step and rank, and those of before the file c
   CHECK(data.events.size() == 2);
 }
 
+TEST_CASE(
+    "an event has what it was given beside its text, costs as numbers, and another has none") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self());
+  engine::EventLog log;
+  log.add("recovery", "early", -1, 4, {.cost = engine::FaultCost{4.1254, 1}});
+  log.open(folder / "events.jsonl", 0, clock);
+  log.add("recovery", "late", 2, 9, {.cost = engine::FaultCost{0, 12}});
+  log.add("fault", "gone", -1, {}, {.device = "pi3"});
+  log.add("warning", "hot");
+  std::ifstream file(folder / "events.jsonl");
+  std::string line;
+  std::getline(file, line);
+  CHECK(has(line,
+            R"("step":4,"rank":null,"kind":"recovery","text":"early","lost_s":4.125,)"
+            R"("repeated_steps":1})"));
+  std::getline(file, line);
+  CHECK(has(line, R"("text":"late","lost_s":0.0,"repeated_steps":12})"));
+  std::getline(file, line);
+  CHECK(has(line, R"("kind":"fault","text":"gone","device":"pi3"})"));
+  std::getline(file, line);
+  CHECK(has(line, R"("kind":"warning","text":"hot"})"));
+}
+
 TEST_CASE("that a device was lost is still known after the run was resumed from an earlier step") {
   const TemporaryFolder folder;
   const RunClock clock(Communicator::self(), 100);
