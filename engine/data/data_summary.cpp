@@ -148,6 +148,7 @@ void InspectedHalf::drop(const std::vector<Index>& items) {
     list = std::move(kept);
   };
   keep(records.pictures);
+  keep(headers);
   keep(contents);
   bad.clear();
   dataset.drop(items);
@@ -195,7 +196,7 @@ void inspect(InspectedData& data, const ReadingRules& rules, const Look& look) {
   for (InspectedHalf* half : data.halves()) {
     if (const PictureFiles* files = half->dataset.files()) {
       record_contents(*files, rules, half->records);
-      half->bad = bad_pictures(*files, half->records, look);
+      half->bad = bad_pictures(*files, half->records, look, half->headers);
       half->contents = whole_contents(half->records);
     } else {
       half->contents = whole_contents(*half->dataset.byte_pictures());

@@ -16,6 +16,7 @@ namespace tessera::engine {
 struct InspectedHalf {
   Dataset dataset;
   PictureRecords records;               // of picture files; none: pictures are held as bytes
+  std::vector<DecodingBytes> headers;   // of each picture file, as far as they were read
   std::vector<BadPicture> bad;          // pictures that cannot be used
   std::vector<std::uint64_t> contents;  // 0: not known
 

@@ -134,13 +134,19 @@ Index decoding_threads(const Look& look, Index picture_bytes) {
 
 std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                      const PictureRecords& records,
-                                     const Look& look) {
+                                     const Look& look,
+                                     std::span<const DecodingBytes> headers) {
   std::vector<std::optional<DataProblem>> problems(at(files.paths.size()));
   constexpr Index kAtOnce = 64;
   for_each_in_threads(
       files.paths.size(),
       [&](Index item) {
-        problems[at(item)] = problem_of(files, records.pictures[at(item)], item, look.decode);
+        const PictureRecord& record = records.pictures[at(item)];
+        const bool known = !headers.empty() && headers[at(item)].decoding > 0 && record.bytes > 0 &&
+                           record.content != 0;
+        if (!known || look.decode) {
+          problems[at(item)] = problem_of(files, record, item, look.decode);
+        }
       },
       kAtOnce,
       look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes)

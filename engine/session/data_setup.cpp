@@ -384,10 +384,15 @@ Index ListedData::bytes() const {
   return bytes;
 }
 
-DataNeeds ListedData::needs(const RenderingRules& rules) const {
+DataNeeds ListedData::needs(const RenderingRules& rules) {
   DataNeeds mine;
-  for (const InspectedHalf* half : data_.halves()) {
-    add_needs(half->dataset, rules, mine);
+  for (InspectedHalf* half : data_.halves()) {
+    DecodingNeed most;
+    if (const PictureFiles* files = half->dataset.files()) {
+      half->headers = decoding_of_each(*files, needed_detail(rules));
+      most = most_decoding(half->headers);
+    }
+    add_needs(half->dataset, most, mine);
   }
   mine.tested_pictures = data_.testing ? data_.testing->dataset.size() : 0;
   if (choice_.own && data_.training) {

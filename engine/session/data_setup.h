@@ -59,7 +59,7 @@ class ListedData {
   [[nodiscard]] Index training_pictures() const;
   // The most that it takes on any rank, by the headers of all pictures. All ranks call this
   // together.
-  [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;
+  [[nodiscard]] DataNeeds needs(const RenderingRules& rules);
   // Throws AgreedError on all ranks where the data set cannot be used, or is not the same on all
   // ranks that read it, or its parts do not belong together. The observer hears a line about it,
   // and warnings, on rank 0. Decoding all pictures takes no more than `memory_bytes` of this rank,

@@ -253,7 +253,7 @@ ListedData TrainingSetup::listed_data(bool reads) const {
   return ListedData(std::move(choice), model_.network, reads, communicator_, observer_);
 }
 
-DataNeeds TrainingSetup::needs() const {
+DataNeeds TrainingSetup::needs() {
   const RenderingRules rules = rendering_rules(model_);
   DataNeeds needs = data_->needs(sizes_ ? rules_of_size(rules, sizes_->largest()) : rules);
   needs.data_bytes += mapped_ ? mapped_->background_bytes() : 0;
