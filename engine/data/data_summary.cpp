@@ -195,7 +195,8 @@ ReadingRules reading_rules_for(const InspectedData& data) {
 void inspect(InspectedData& data, const ReadingRules& rules, const Look& look) {
   for (InspectedHalf* half : data.halves()) {
     if (const PictureFiles* files = half->dataset.files()) {
-      record_contents(*files, rules, half->records);
+      record_contents(*files, rules, half->records, half->known_contents);
+      half->known_contents = {};
       half->bad = bad_pictures(*files, half->records, look, half->headers);
       half->contents = whole_contents(half->records);
     } else {

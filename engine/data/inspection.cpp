@@ -108,7 +108,8 @@ PictureRecords record_sizes(const PictureFiles& files) {
 
 void record_contents(const PictureFiles& files,
                      const ReadingRules& rules,
-                     PictureRecords& records) {
+                     PictureRecords& records,
+                     std::span<const std::uint64_t> known) {
   records.whole = rules.whole();
   const CommonNames names(files);
   for_each_in_threads(files.paths.size(), [&](Index item) {
@@ -119,6 +120,10 @@ void record_contents(const PictureFiles& files,
       return;
     }
     record.has_content = true;
+    if (!known.empty() && known[at(item)] != 0) {
+      record.content = known[at(item)];
+      return;
+    }
     try {
       record.content = content_digest(picture_path(files, item), records.whole);
     } catch (const InputError&) {  // bad_pictures() will say why

@@ -35,8 +35,12 @@ struct ReadingRules {
 };
 
 // Adds digests to `records`, which record_sizes() made. `name` of an item decides whether it is
-// among those that are read.
-void record_contents(const PictureFiles& files, const ReadingRules& rules, PictureRecords& records);
+// among those that are read. `known` is empty, or has the digest of each picture that need not be
+// read for it, else 0.
+void record_contents(const PictureFiles& files,
+                     const ReadingRules& rules,
+                     PictureRecords& records,
+                     std::span<const std::uint64_t> known = {});
 
 struct BadPicture {
   Index item = 0;

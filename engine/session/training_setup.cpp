@@ -244,7 +244,8 @@ ListedData TrainingSetup::listed_data(bool reads) const {
                     .training = true,
                     .testing = request_.evaluate,
                     .skip_broken = request_.skip_broken,
-                    .allow_unlabelled = request_.allow_unlabelled};
+                    .allow_unlabelled = request_.allow_unlabelled,
+                    .kept_folder = request_.state_folder};
   if (mapped_) {
     choice.path = path_of_rank(request_.data, communicator_.rank());
     choice.own = mapped_->own_part();
