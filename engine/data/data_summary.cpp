@@ -148,6 +148,7 @@ void InspectedHalf::drop(const std::vector<Index>& items) {
     list = std::move(kept);
   };
   keep(records.pictures);
+  keep(headers);
   keep(contents);
   bad.clear();
   dataset.drop(items);
@@ -194,8 +195,9 @@ ReadingRules reading_rules_for(const InspectedData& data) {
 void inspect(InspectedData& data, const ReadingRules& rules, const Look& look) {
   for (InspectedHalf* half : data.halves()) {
     if (const PictureFiles* files = half->dataset.files()) {
-      record_contents(*files, rules, half->records);
-      half->bad = bad_pictures(*files, half->records, look);
+      record_contents(*files, rules, half->records, half->known_contents);
+      half->known_contents = {};
+      half->bad = bad_pictures(*files, half->records, look, half->headers);
       half->contents = whole_contents(half->records);
     } else {
       half->contents = whole_contents(*half->dataset.byte_pictures());

@@ -15,9 +15,11 @@ namespace tessera::engine {
 // One half of a data set with what was found out about it.
 struct InspectedHalf {
   Dataset dataset;
-  PictureRecords records;               // of picture files; none: pictures are held as bytes
-  std::vector<BadPicture> bad;          // pictures that cannot be used
-  std::vector<std::uint64_t> contents;  // 0: not known
+  PictureRecords records;                     // of picture files; none: pictures are held as bytes
+  std::vector<DecodingBytes> headers;         // of each picture file, as far as they were read
+  std::vector<std::uint64_t> known_contents;  // for inspect(); 0: to be read; empty: all are
+  std::vector<BadPicture> bad;                // pictures that cannot be used
+  std::vector<std::uint64_t> contents;        // 0: not known
 
   explicit InspectedHalf(Dataset opened);
   // Takes pictures out of everything, given in rising order.

@@ -108,7 +108,8 @@ PictureRecords record_sizes(const PictureFiles& files) {
 
 void record_contents(const PictureFiles& files,
                      const ReadingRules& rules,
-                     PictureRecords& records) {
+                     PictureRecords& records,
+                     std::span<const std::uint64_t> known) {
   records.whole = rules.whole();
   const CommonNames names(files);
   for_each_in_threads(files.paths.size(), [&](Index item) {
@@ -119,6 +120,10 @@ void record_contents(const PictureFiles& files,
       return;
     }
     record.has_content = true;
+    if (!known.empty() && known[at(item)] != 0) {
+      record.content = known[at(item)];
+      return;
+    }
     try {
       record.content = content_digest(picture_path(files, item), records.whole);
     } catch (const InputError&) {  // bad_pictures() will say why
@@ -134,13 +139,19 @@ Index decoding_threads(const Look& look, Index picture_bytes) {
 
 std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                      const PictureRecords& records,
-                                     const Look& look) {
+                                     const Look& look,
+                                     std::span<const DecodingBytes> headers) {
   std::vector<std::optional<DataProblem>> problems(at(files.paths.size()));
   constexpr Index kAtOnce = 64;
   for_each_in_threads(
       files.paths.size(),
       [&](Index item) {
-        problems[at(item)] = problem_of(files, records.pictures[at(item)], item, look.decode);
+        const PictureRecord& record = records.pictures[at(item)];
+        const bool known = !headers.empty() && headers[at(item)].decoding > 0 && record.bytes > 0 &&
+                           record.content != 0;
+        if (!known || look.decode) {
+          problems[at(item)] = problem_of(files, record, item, look.decode);
+        }
       },
       kAtOnce,
       look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes)

@@ -15,6 +15,7 @@
 
 #include "engine/data/byte_pictures.h"
 #include "engine/data/data_problem.h"
+#include "engine/data/decoding_need.h"
 #include "engine/data/picture_files.h"
 #include "engine/data/picture_record.h"
 
@@ -34,8 +35,12 @@ struct ReadingRules {
 };
 
 // Adds digests to `records`, which record_sizes() made. `name` of an item decides whether it is
-// among those that are read.
-void record_contents(const PictureFiles& files, const ReadingRules& rules, PictureRecords& records);
+// among those that are read. `known` is empty, or has the digest of each picture that need not be
+// read for it, else 0.
+void record_contents(const PictureFiles& files,
+                     const ReadingRules& rules,
+                     PictureRecords& records,
+                     std::span<const std::uint64_t> known = {});
 
 struct BadPicture {
   Index item = 0;
@@ -53,10 +58,12 @@ struct Look {
 [[nodiscard]] Index decoding_threads(const Look& look, Index picture_bytes);
 
 // Pictures that cannot be used, in rising order, of those that record_contents() read. Gives back
-// to the system what decoding took.
+// to the system what decoding took. `headers` is empty, or has what the header of each picture
+// says: one that is known and whose content could be read is not opened again, unless to decode it.
 [[nodiscard]] std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                                    const PictureRecords& records,
-                                                   const Look& look);
+                                                   const Look& look,
+                                                   std::span<const DecodingBytes> headers = {});
 
 // The sizes of pictures whose headers can be read.
 struct PictureSizes {

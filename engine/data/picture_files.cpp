@@ -26,7 +26,7 @@ fs::path picture_path(const PictureFiles& files, Index item) {
   const fs::path path(files.paths[item]);
   fs::path from_base = files.base / path;  // `path` itself where that is absolute
   std::error_code error;
-  if (files.list.empty()) {  // found there when the folder was listed
+  if (files.list.empty() || path.is_absolute()) {  // found there when the folder was listed
     return from_base;
   }
   return fs::exists(from_base, error) || !fs::exists(path, error) ? from_base : path;

@@ -13,7 +13,10 @@
 namespace tessera::engine {
 
 void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs) {
-  const DecodingNeed most = most_decoding(dataset, needed_detail(rules));
+  add_needs(dataset, most_decoding(dataset, needed_detail(rules)), needs);
+}
+
+void add_needs(const Dataset& dataset, const DecodingNeed& most, DataNeeds& needs) {
   needs.decoding_bytes += most.bytes;
   needs.own_pictures += most.pictures;
   needs.own_cached_bytes += most.cached_bytes;

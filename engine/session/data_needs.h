@@ -8,6 +8,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/data/augment.h"
 #include "engine/data/dataset.h"
+#include "engine/data/decoding_need.h"
 
 namespace tessera::engine {
 
@@ -25,6 +26,8 @@ struct DataNeeds {
 // Adds what a data set takes that is read from beside others, by the headers of all its pictures.
 // Those that cannot be read count for nothing: whoever decodes them says why.
 void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs);
+// The same where what decoding takes is known.
+void add_needs(const Dataset& dataset, const DecodingNeed& most, DataNeeds& needs);
 
 // The most that any rank needs, on all ranks, and what is this rank's own. All ranks call this
 // together.

@@ -79,19 +79,24 @@ class DataOpening {
               bool reads,
               const Communicator& communicator,
               const SessionObserver& observer,
-              InspectedData data)
+              InspectedData data,
+              KeptFindings kept,
+              const Detail& detail)
       : choice_(choice),
         network_(network),
         reads_(reads),
         communicator_(communicator),
         observer_(observer),
-        data_(std::move(data)) {}
+        data_(std::move(data)),
+        kept_(std::move(kept)),
+        detail_(detail) {}
 
   OpenedData open(Index memory_bytes) {
     const ReadingRules mine = reading_rules_for(data_);
-    inspect(data_,
-            choice_.own ? mine : shared_rules(mine, communicator_),
-            {.decode = choice_.skip_broken, .memory_bytes = memory_bytes});
+    const ReadingRules rules = choice_.own ? mine : shared_rules(mine, communicator_);
+    recall(rules);
+    inspect(data_, rules, {.decode = choice_.skip_broken, .memory_bytes = memory_bytes});
+    keep_findings(rules);
     if (choice_.skip_broken) {
       const std::vector<Index> before = training_sizes();
       drop_everywhere(data_.training);
@@ -105,6 +110,34 @@ class DataOpening {
   }
 
  private:
+  void recall(const ReadingRules& rules) {
+    for (InspectedHalf* half : data_.halves()) {
+      recall_contents(kept_, rules, *half);
+      recalled_ += std::ssize(half->known_contents) -
+                   std::count(half->known_contents.begin(), half->known_contents.end(), 0U);
+    }
+  }
+
+  // Ranks of one device that read the same write the same file: one of them is enough, and where
+  // there is no room for it the next start reads the pictures again.
+  void keep_findings(const ReadingRules& rules) {
+    if (choice_.kept_folder.empty() || data_.halves().empty()) {
+      return;
+    }
+    const KeptFindings found = findings_of(data_, detail_, rules.whole());
+    if (!found.files.empty() && found != kept_) {
+      (void)problem_of(
+          [&] { write_findings(findings_file(choice_.kept_folder, choice_.path), found); });
+    }
+    kept_ = {};
+  }
+
+  [[nodiscard]] std::string described() const {
+    return summary_of(data_) +
+           (recalled_ > 0 ? fmt::format("; {} need not be read again", counted(recalled_, "file"))
+                          : "");
+  }
+
   void drop_everywhere(std::optional<InspectedHalf>& half) {
     const std::set<std::string> names = bad_names(half ? &*half : nullptr, communicator_);
     if (names.empty() || !half || half->dataset.files() == nullptr) {
@@ -197,7 +230,7 @@ class DataOpening {
       return;
     }
     const auto summary = communicator_.agree(
-        reads_ ? std::optional(choice_.training ? summary_of(data_) + "\n" : "") : std::nullopt);
+        reads_ ? std::optional(choice_.training ? described() + "\n" : "") : std::nullopt);
     const auto warned = communicator_.agree(reads_ ? std::optional(warnings()) : std::nullopt);
     if (communicator_.rank() == 0) {
       warn_each(warned.value_or(""));
@@ -291,6 +324,9 @@ class DataOpening {
   const Communicator& communicator_;
   const SessionObserver& observer_;
   InspectedData data_;
+  KeptFindings kept_;
+  Detail detail_;
+  Index recalled_ = 0;  // files whose contents were known
   std::set<std::string> dropped_;
   std::vector<std::string> emptied_;  // classes, by what was dropped
 };
@@ -384,10 +420,20 @@ Index ListedData::bytes() const {
   return bytes;
 }
 
-DataNeeds ListedData::needs(const RenderingRules& rules) const {
+DataNeeds ListedData::needs(const RenderingRules& rules) {
   DataNeeds mine;
-  for (const InspectedHalf* half : data_.halves()) {
-    add_needs(half->dataset, rules, mine);
+  detail_ = needed_detail(rules);
+  if (!choice_.kept_folder.empty()) {
+    kept_ = read_findings(findings_file(choice_.kept_folder, choice_.path));
+  }
+  for (InspectedHalf* half : data_.halves()) {
+    DecodingNeed most;
+    if (const PictureFiles* files = half->dataset.files()) {
+      recall_headers(kept_, detail_, *half);
+      half->headers = decoding_of_each(*files, detail_, std::move(half->headers));
+      most = most_decoding(half->headers);
+    }
+    add_needs(half->dataset, most, mine);
   }
   mine.tested_pictures = data_.testing ? data_.testing->dataset.size() : 0;
   if (choice_.own && data_.training) {
@@ -403,7 +449,14 @@ DataNeeds ListedData::needs(const RenderingRules& rules) const {
 }
 
 OpenedData ListedData::open(Index memory_bytes) && {
-  return DataOpening(choice_, *network_, reads_, *communicator_, *observer_, std::move(data_))
+  return DataOpening(choice_,
+                     *network_,
+                     reads_,
+                     *communicator_,
+                     *observer_,
+                     std::move(data_),
+                     std::move(kept_),
+                     detail_)
       .open(memory_bytes);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/data/data_summary.h"
 #include "engine/data/dataset.h"
+#include "engine/data/kept_findings.h"
 #include "engine/session/data_needs.h"
 #include "engine/session/session_observer.h"
 #include "partitioner/network/network.h"
@@ -31,6 +32,9 @@ struct DataChoice {
   // Ranks have different pictures; they are one data set, of which each reads its part. A rank
   // whose part is empty need not have a folder.
   std::optional<OwnPart> own = {};
+  // Where earlier starts of the same run have left what they had read of the files, and this one
+  // does (data/kept_findings); empty: nowhere.
+  std::string kept_folder = {};
 };
 
 // Those that were asked for, on ranks that read.
@@ -59,7 +63,7 @@ class ListedData {
   [[nodiscard]] Index training_pictures() const;
   // The most that it takes on any rank, by the headers of all pictures. All ranks call this
   // together.
-  [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;
+  [[nodiscard]] DataNeeds needs(const RenderingRules& rules);
   // Throws AgreedError on all ranks where the data set cannot be used, or is not the same on all
   // ranks that read it, or its parts do not belong together. The observer hears a line about it,
   // and warnings, on rank 0. Decoding all pictures takes no more than `memory_bytes` of this rank,
@@ -76,6 +80,8 @@ class ListedData {
   const Communicator* communicator_;
   const SessionObserver* observer_;
   InspectedData data_;
+  KeptFindings kept_;  // as earlier starts have left it
+  Detail detail_;      // for which headers were asked
 };
 
 // What open() ends with, for pictures without labels: throws AgreedError on all ranks where

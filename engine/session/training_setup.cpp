@@ -244,7 +244,8 @@ ListedData TrainingSetup::listed_data(bool reads) const {
                     .training = true,
                     .testing = request_.evaluate,
                     .skip_broken = request_.skip_broken,
-                    .allow_unlabelled = request_.allow_unlabelled};
+                    .allow_unlabelled = request_.allow_unlabelled,
+                    .kept_folder = request_.state_folder};
   if (mapped_) {
     choice.path = path_of_rank(request_.data, communicator_.rank());
     choice.own = mapped_->own_part();
@@ -253,7 +254,7 @@ ListedData TrainingSetup::listed_data(bool reads) const {
   return ListedData(std::move(choice), model_.network, reads, communicator_, observer_);
 }
 
-DataNeeds TrainingSetup::needs() const {
+DataNeeds TrainingSetup::needs() {
   const RenderingRules rules = rendering_rules(model_);
   DataNeeds needs = data_->needs(sizes_ ? rules_of_size(rules, sizes_->largest()) : rules);
   needs.data_bytes += mapped_ ? mapped_->background_bytes() : 0;

@@ -112,7 +112,7 @@ class TrainingSetup {
   [[nodiscard]] std::optional<MappedData> map_of_data() const;
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;
-  [[nodiscard]] DataNeeds needs() const;
+  [[nodiscard]] DataNeeds needs();
   [[nodiscard]] PictureCaching::Choice caching_choice(bool may_change_partition) const;
   [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
   [[nodiscard]] partitioner::Partition mapped_partition() const;

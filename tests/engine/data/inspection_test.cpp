@@ -126,3 +126,24 @@ TEST_CASE("no more threads decode pictures than memory allows, and one in any ca
   CHECK(threads(0, kPicture) == 1);
   CHECK(threads(kPicture, 0) == engine::kMostWorkingThreads);
 }
+
+TEST_CASE("a picture whose header and content have been read is not opened again") {
+  const TemporaryFolder folder;
+  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/a/3.png"}) {
+    write_picture(folder / name, 1);
+  }
+  fs::resize_file(folder / "train/a/3.png", 40);  // no whole header
+  const engine::Dataset pictures = engine::list_dataset(folder.path(), Split::Train, 3);
+  const engine::PictureFiles& files = *pictures.files();
+  engine::PictureRecords records = record_sizes(files);
+  const std::vector<engine::DecodingBytes> headers = decoding_of_each(files, {});
+  record_contents(files, reading_rules_for(records), records);
+  REQUIRE(bad_pictures(files, records, {}).size() ==
+          bad_pictures(files, records, {}, headers).size());
+  fs::resize_file(folder / "train/a/1.png", 40);
+  const auto seen = bad_pictures(files, records, {}, headers);
+  const auto opened = bad_pictures(files, records, {});
+  CHECK(std::ssize(opened) == std::ssize(seen) + 1);
+  CHECK(opened.front().item == 0);
+  CHECK(bad_pictures(files, records, {.decode = true}, headers).front().item == 0);
+}
