@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/roster.h"
 #include "engine/supervisor/spare_plans.h"
@@ -83,6 +84,7 @@ class SupervisedRun {
   void take_exit(const json& message);
   void look_at_agents();
   void look_at_world();
+  void look_at_disk();
   void look_for_returns();
   void look_at_signals();
   void start_world();
@@ -97,6 +99,7 @@ class SupervisedRun {
                   double since_unix_s) const;
   void write_record() const;
   [[nodiscard]] bool may_take_over() const;
+  [[nodiscard]] bool disk_is_full() const;
   void keep_copy();
   void take_look(int device, const json& message);
   void finish_copy();
@@ -130,6 +133,8 @@ class SupervisedRun {
   bool in_steps_ = false;  // not in a test, nor before the first step
   double in_steps_since_s_ = 0;
   bool recorded_ = false;
+  bool met_full_disk_ = false;        // ranks of this world have
+  std::optional<double> full_since_;  // ranks wait for room on the disk
   std::optional<SparePlans> spare_plans_;
   MirrorSource copy_;    // of the run folder
   int copy_on_ = -1;     // that device
@@ -506,6 +511,8 @@ void SupervisedRun::take_exit(const json& message) {
                              : fmt::format("was ended by {}", name_of_signal(end.signal))),
           device,
           memory && roster_.taking_part().size() > 1 && !link(device).is_here());
+  } else if (end.code == kWrongInput && disk_is_full()) {
+    met_full_disk_ = true;
   } else if (!is_deliberate(end)) {
     fault(fmt::format("rank {} on {} ended with code {}", rank, name_of(device), end.code),
           device,
@@ -618,6 +625,8 @@ void SupervisedRun::look_at_world() {
     const auto& failure = world_->first_failure();
     if (pausing_ && failure && failure->code == kPaused) {
       start_world();
+    } else if (met_full_disk_ && (worlds_ > 1 || request_.goes_on || world_->steps_done() > 0)) {
+      look_at_disk();
     } else {
       exit_code_ = failure ? failure->code : 0;
     }
@@ -637,6 +646,41 @@ void SupervisedRun::look_at_world() {
   const double still_s = now_s() - std::max(world_->moved_s(), in_steps_since_s_);
   if (in_steps_ && world_->steps_done() > 1 && still_s > late_s) {
     fault(fmt::format("no step was finished for {:.0f} s", still_s), 0, false);
+  }
+}
+
+// No room for another checkpoint, or hardly any at all.
+bool SupervisedRun::disk_is_full() const {
+  constexpr std::uintmax_t kLeastRoom = std::uintmax_t{1} << 20;
+  const std::filesystem::path folder = record_.run_folder;
+  std::error_code error;
+  const auto room = std::filesystem::space(folder, error);
+  if (error) {
+    return false;
+  }
+  const std::uintmax_t checkpoint =
+      std::filesystem::file_size(folder / run_file::kCheckpoint, error);
+  return room.available < (error ? kLeastRoom : std::max(kLeastRoom, checkpoint));
+}
+
+// All ranks have ended since the disk of the run folder was full. What they keep in memory stays;
+// they go on from it as soon as there is room.
+void SupervisedRun::look_at_disk() {
+  constexpr double kLongestFull_s = 24 * 3600;
+  if (!full_since_) {
+    full_since_ = now_s();
+    fault_s_ = fault_s_.value_or(world_->moved_s());
+    const std::string what = fmt::format("the disk with {} is full", record_.run_folder);
+    note_fault(what, 0);
+    say(what + ": training waits until there is room");
+  }
+  if (signal_ != 0) {
+    exit_code_ = 128 + signal_;
+  } else if (!disk_is_full()) {
+    say("there is room on the disk again: going on");
+    start_world();
+  } else if (now_s() - *full_since_ > kLongestFull_s) {
+    exit_code_ = world_->first_failure()->code;
   }
 }
 
@@ -748,6 +792,8 @@ json SupervisedRun::files_named_in(const std::vector<std::string>& words) const 
 void SupervisedRun::start_world() {
   pausing_ = false;
   in_steps_ = false;
+  met_full_disk_ = false;
+  full_since_.reset();
   ++worlds_;
   world_.emplace(worlds_, devices_of_ranks(), now_s());
   const std::vector<std::string> words = words_now();

@@ -69,7 +69,6 @@ bool World::all_ended() const {
 
 bool is_deliberate(const ProcessEnd& end) {
   constexpr int kSignalled = 128;
-  constexpr int kWrongInput = 2;
   return end.signal == 0 && (end.code <= kWrongInput || end.code == kSignalled + SIGHUP ||
                              end.code == kSignalled + SIGINT || end.code == kSignalled + SIGTERM);
 }

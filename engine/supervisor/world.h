@@ -55,6 +55,7 @@ class World {
 };
 
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
+inline constexpr int kWrongInput = 2;  // and a full disk
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);
 
 }  // namespace tessera::engine

@@ -115,3 +115,19 @@ works 2 "${training[@]}" --grid 1x2 --steps 600 --run "$folder/whole2"
 expect 'no step is lost by that' same_losses "$folder/whole2" "$folder/killed" 0
 nothing_stays 'going on'
 expect 'nothing stays in memory' test -z "$(find /dev/shm -maxdepth 1 -name "tessera-*" -newer "$folder/hosts" -print)"
+
+# A disk that is full for a while: ranks wait for room, and no step is lost. Only where the tests run as root.
+mkdir "$folder/disk"
+if mount -t tmpfs -o size=3m tmpfs "$folder/disk" 2>/dev/null; then
+  trap 'umount "$folder/disk"; finish' EXIT
+  supervise disk/full 4 --grid 2x2 --steps 600 --checkpoint-every 50
+  at_step disk/full 60 && head -c 8M /dev/zero >"$folder/disk/filler" 2>/dev/null
+  waited=$((SECONDS + 60))
+  until grep -q 'training waits until there is room' "$folder/err" || [ "$SECONDS" -ge "$waited" ]; do sleep 0.05; done
+  expect 'it says what it waits for' grep -q 'disk/full is full: training waits until there is room' "$folder/err"
+  rm "$folder/disk/filler"
+  finished
+  expect 'it goes on once there is room' test "$status" -eq 0
+  expect 'no step is lost by a full disk' same_losses "$folder/whole" "$folder/disk/full" 0
+  nothing_stays 'a full disk'
+fi
