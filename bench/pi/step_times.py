@@ -362,6 +362,20 @@ def layers_of(program, model, size, batch):
     return plan["model"], f"{plan['image'][1]}x{plan['image'][2]}", plan["batch"], found, skipped
 
 
+# VGG-16's convolutions: input and output channels, side of the map. Others have measured how long it takes on boards: README.md.
+VGG16 = [(3, 64, 224), (64, 64, 224), (64, 128, 112), (128, 128, 112), (128, 256, 56), (256, 256, 56), (256, 256, 56), (256, 512, 28), (512, 512, 28),
+         (512, 512, 28), (512, 512, 14), (512, 512, 14), (512, 512, 14)]
+VGG16_CONNECTED = 123_633_664  # weights, each read once
+
+
+def vgg16_seconds(board, cycles):
+    """Of one image, forward, without pools and activations."""
+    loops = Loops(board.processor, cycles[board.processor])
+    shapes = [Convolution(channels, filters, side, side, 3, 1) for channels, filters, side in VGG16]
+    return (sum(convolution_work(shape, "winograd4" if shape.channels > 3 else "direct", "forward", loops, board).seconds(board) for shape in shapes)
+            + FLOAT * VGG16_CONNECTED / board.bytes_per_s)
+
+
 PASSES = ("forward", "backward_data", "backward_weights")
 COLUMNS = ["board", "model", "size", "batch", "layer", "shape", "stride", "pass", "kernel", "flops", "cycles", "bytes", "seconds"]
 
