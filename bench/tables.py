@@ -739,7 +739,44 @@ def results():
     return table(["<what", "<result", "<details"], rows)
 
 
+def pi_rows():
+    return rows_of(BENCH / "pi/step_times.csv")
+
+
+def pi_seconds(rows, *passes):
+    return sum(float(row["seconds"]) for row in rows if not passes or row["pass"] in passes)
+
+
+PI_CONVOLUTIONS = ("forward", "backward_data", "backward_weights")
+
+
+def pi_steps():
+    """A step of each Raspberry Pi, as loops and memory would allow."""
+    rows = []
+    for board, of in by(pi_rows(), lambda row: row["board"]).items():
+        flops = sum(int(row["flops"]) for row in of)
+        convolutions = pi_seconds(of, *PI_CONVOLUTIONS)
+        rows.append([board, *(fixed(pi_seconds(of, name)) for name in PI_CONVOLUTIONS), fixed(pi_seconds(of, "rows_forward", "rows_backward")),
+                     fixed(pi_seconds(of, "update")), fixed(pi_seconds(of)), figures(flops / convolutions / 1e9)])
+    return table(["<Raspberry Pi", "forward, s", "backward data, s", "weight gradients, s", "rows, s", "update, s", "step, s", "GFLOP/s of convolutions"],
+                 rows) + origin_words(BENCH / "pi/step_times.csv")
+
+
+def pi_layers():
+    """The layers of one of them: seconds and, of convolutions, GFLOP/s."""
+    rows = []
+    for layer, of in by([row for row in pi_rows() if row["board"] == "3B" and row["layer"]], lambda row: row["layer"]).items():
+        cells = []
+        for name in PI_CONVOLUTIONS:
+            found = [row for row in of if row["pass"] == name]
+            cells.append("".join(f"{float(row['seconds']):.3f} ({int(row['flops']) / float(row['seconds']) / 1e9:.0f})" for row in found))
+        rows.append([layer, of[0]["shape"], of[0]["kernel"], *cells, f"{pi_seconds(of, 'rows_forward'):.3f}", f"{pi_seconds(of, 'rows_backward'):.3f}"])
+    return table(["layer", "<convolution", "<kernel", "forward, s (GFLOP/s)", "backward data", "weight gradient", "rows forward, s", "rows backward, s"], rows)
+
+
 TABLES = {
+    "pi-steps": pi_steps,
+    "pi-layers": pi_layers,
     "results": results,
     "detection": detection,
     "fashion": fashion,

@@ -27,7 +27,7 @@ std::vector<std::string> hosts_of(const path& hostfile) {
 }
 
 TEST_CASE("a profile beside a host file describes its hosts, in the same order") {
-  for (const char* name : {"pi3x2", "pi3x4", "pi3x6", "mixed"}) {
+  for (const char* name : {"pi3x2", "pi3x4", "pi3x6", "pi4x4", "pi5x4", "mixed"}) {
     CAPTURE(name);
     const auto cluster =
         partitioner::read_cluster_profile(kHostfiles / (std::string(name) + ".cluster.toml"));
