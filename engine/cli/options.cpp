@@ -102,7 +102,11 @@ void add_run(CLI::App& program, RunCommand& command) {
                "start nothing: print a systemd unit that goes on with the run, or begins it, "
                "when this machine boots");
   app.add_option("--take-over", command.take_over)->group("")->excludes(ranks);
-  app.add_option("COMMAND", command.words, "train or choose, and its options, after --");
+  app.add_option(
+      "COMMAND",
+      command.words,
+      "train or choose, and its options, after --; without --data-map: what lies on a device "
+      "that vanishes could not be trained on");
 }
 
 void add_check_data(CLI::App& program, CheckDataCommand& command) {
