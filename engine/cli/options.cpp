@@ -93,8 +93,20 @@ void add_run(CLI::App& program, RunCommand& command) {
                            "DIR",
                            "go on with the run in this folder, on its devices that are there");
   goes_on->excludes(ranks);
+  app.add_flag("--or-continue",
+               command.or_continue,
+               "go on with the run in the folder of --run, if there is one")
+      ->excludes(goes_on);
+  app.add_flag("--at-boot",
+               command.at_boot,
+               "start nothing: print a systemd unit that goes on with the run, or begins it, "
+               "when this machine boots");
   app.add_option("--take-over", command.take_over)->group("")->excludes(ranks);
-  app.add_option("COMMAND", command.words, "train or choose, and its options, after --");
+  app.add_option(
+      "COMMAND",
+      command.words,
+      "train or choose, and its options, after --; without --data-map: what lies on a device "
+      "that vanishes could not be trained on");
 }
 
 void add_check_data(CLI::App& program, CheckDataCommand& command) {

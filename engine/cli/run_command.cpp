@@ -4,11 +4,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "engine/cli/command_line.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/options.h"
 #include "engine/cli/version.h"
+#include "engine/supervisor/boot_unit.h"
 #include "engine/supervisor/supervisor.h"
 #include "engine/supervisor/training_words.h"
 #include "partitioner/base/errors.h"
@@ -56,19 +59,55 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
   return training;
 }
 
+std::string name_of_user() {
+  const uid_t number = ::geteuid();
+  const passwd* const entry = ::getpwuid(number);  // NOLINT(concurrency-mt-unsafe): one thread
+  return entry == nullptr ? fmt::format("{}", number) : std::string(entry->pw_name);
+}
+
+// Whether a run was begun is found out at each boot.
+std::string unit_of(const RunCommand& command, const SupervisorRecord& record) {
+  BootUnit unit{.program = program_path(), .folder = record.folder, .user = name_of_user()};
+  std::vector<std::string>& words = unit.words;
+  words.emplace_back("run");
+  if (!command.hostfile.empty()) {
+    words.insert(words.end(), {"--hostfile", std::filesystem::absolute(command.hostfile).string()});
+  }
+  if (command.ranks > 0) {
+    words.insert(words.end(), {"-n", fmt::format("{}", command.ranks)});
+  }
+  if (command.silence_s > 0) {
+    words.insert(words.end(), {"--silence", fmt::format("{}", command.silence_s)});
+  }
+  if (!command.goes_on.empty()) {
+    words.insert(words.end(), {"--continue", record.run_folder});
+    return boot_unit_text(unit);
+  }
+  words.insert(words.end(), {"--remote-shell", command.remote_shell, "--or-continue", "--"});
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  return boot_unit_text(unit);
+}
+
+// The folder of a run that the command would begin, where that has begun already; else empty.
+std::string begun_run(const RunCommand& command) {
+  const std::string run = command.or_continue ? checked_training(command.words).run : "";
+  return std::filesystem::exists(std::filesystem::path(run) / kRecordName) ? run : "";
+}
+
 }  // namespace
 
 int run_run(const RunCommand& command) {
   SupervisorRequest request;
   SupervisorRecord& record = request.record;
-  const bool later = !command.goes_on.empty() || !command.take_over.empty();
+  const std::string goes_on = command.goes_on.empty() ? begun_run(command) : command.goes_on;
+  const bool later = !goes_on.empty() || !command.take_over.empty();
   if (later) {
-    if (!command.words.empty()) {
+    if (!command.words.empty() && !command.or_continue) {
       throw InputError("--continue knows the command of its run: leave out what follows");
     }
     const std::filesystem::path file = !command.take_over.empty()
                                            ? std::filesystem::path(command.take_over)
-                                           : std::filesystem::path(command.goes_on) / kRecordName;
+                                           : std::filesystem::path(goes_on) / kRecordName;
     record = read_supervisor_record(file);
     request.goes_on = true;
     request.takes_over = !command.take_over.empty();
@@ -91,6 +130,10 @@ int run_run(const RunCommand& command) {
   }
   const TrainingRequest training = checked_training(record.words);
   record.run_folder = std::filesystem::absolute(training.run).string();
+  if (command.at_boot) {
+    fmt::print("{}", unit_of(command, record));
+    return 0;
+  }
   request.model = training.model;
   request.agents = {program_path(), record.remote_shell};
   request.version = program_sources();

@@ -132,6 +132,8 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSessionObserver observer = printer.observer();
   observer.step_done = [&agent](Index step, Index last) { agent.tell_step(step, last); };
+  observer.test_begins = [&agent](Index steps) { agent.tell_phase("test", steps); };
+  observer.test_ends = [&agent] { agent.tell_phase("steps"); };
   observer.steps_begin = [&agent, begin = observer.steps_begin](const StepsAhead& ahead) {
     agent.tell_phase("steps");
     begin(ahead);

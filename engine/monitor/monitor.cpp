@@ -18,7 +18,7 @@ namespace tessera::engine {
 namespace {
 
 // A letter begins with what it is.
-enum class Kind : std::uint8_t { Sample, Problem };
+enum class Kind : std::uint8_t { Sample, Problem, Throttling };
 
 std::vector<std::byte> letter_of(Kind kind, std::span<const std::byte> content) {
   std::vector<std::byte> letter(1 + content.size(), static_cast<std::byte>(kind));
@@ -159,6 +159,11 @@ void Monitor::collect() {
                        letter.from,
                        texts_[static_cast<std::size_t>(letter.from)]) +
                "\n";
+    } else if (!letter.bytes.empty() &&
+               letter.bytes[0] == static_cast<std::byte>(Kind::Throttling)) {
+      if (options_.throttling) {
+        options_.throttling(hosts_[static_cast<std::size_t>(letter.from)], text_in(letter.bytes));
+      }
     } else if (!letter.bytes.empty()) {
       const std::string text = text_in(letter.bytes);
       warn(communicator_->size() == 1

@@ -25,6 +25,7 @@
 #include "engine/monitor/energy_account.h"
 #include "engine/monitor/meter_summary.h"
 #include "engine/monitor/monitor_sample.h"
+#include "engine/monitor/throttle_watch.h"
 #include "engine/power/meter_spec.h"
 #include "engine/system/clock.h"
 
@@ -36,6 +37,8 @@ struct MonitorOptions {
   std::filesystem::path root = "/";  // that proc, sys and dev lie in
   // What somebody should know of: rank 0's, called by another thread.
   std::function<void(const std::string&)> warn = {};
+  // That a machine begins to be slowed down by its firmware, or that this is over; likewise.
+  std::function<void(const std::string& host, const std::string& text)> throttling = {};
 };
 
 // AgreedError where a meter that was asked for by name does not work on the rank that would read
@@ -86,6 +89,7 @@ class Monitor {
   bool sleep_until(double t_s);
   void take_sample();
   void post_problems();
+  void look_at_throttling(const MonitorSample& sample);
   void collect();
   void warn(const std::string& text) const;
   void write(const std::string& lines);
@@ -102,6 +106,7 @@ class Monitor {
   DeviceSampler sampler_;
   Mailbox mailbox_;  // of the thread
   std::vector<std::string> hosts_;
+  ThrottleWatch throttle_watch_;                // of the thread
   std::vector<std::vector<RankMeter>> meters_;  // of ranks
   std::vector<LineTexts> texts_;                // of ranks
   std::mutex account_mutex_;                    // of the account

@@ -333,6 +333,9 @@ std::optional<MonitorOptions> SessionRun::monitor_options() const {
   }
   MonitorOptions options{.meters = request_.meters};
   options.warn = [this](const std::string& text) { warn(text); };
+  options.throttling = [this](const std::string& host, const std::string& text) {
+    run_log_.tell("throttling", host + " is " + text, {.device = host});
+  };
   return options;
 }
 

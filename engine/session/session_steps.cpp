@@ -252,6 +252,16 @@ void SessionRun::keep_state(TrainingRun& run) {
       observer_.step_done(step, length_.last_step);
     }});
   }
+  if (observer_.test_begins && observer_.test_ends) {
+    const Index batch = std::max<Index>(setup_.training().batch, 1);
+    run.add({.evaluation_begins =
+                 [this, batch](Index pictures) {
+                   observer_.test_begins((pictures + batch - 1) / batch);
+                 },
+             .evaluation = [this](Index /*step*/,
+                                  double /*epoch*/,
+                                  const EvaluationResult& /*result*/) { observer_.test_ends(); }});
+  }
 }
 
 std::string SessionRun::what_was_saved(int signal, Index step) const {

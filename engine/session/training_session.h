@@ -46,6 +46,11 @@ struct TrainingSessionObserver {
   // On every rank, of each step whose state is kept, where that is asked for.
   std::function<void(Index step, Index last)> step_done = {};
 
+  // On every rank that takes part, where state is kept: a test begins, which should take no longer
+  // than so many steps; it is over, and what it says is written.
+  std::function<void(Index steps)> test_begins = {};
+  std::function<void()> test_ends = {};
+
   MoveObserver moves = {};
 
   // On every rank, also of the checkpoint that the run goes on from, with its step: the file is on

@@ -1,5 +1,6 @@
 // A unit of systemd that starts a training run when its device has booted, and again where it
-// failed. Nothing is written: whoever installs the text needs root.
+// failed, at most 60 times a day; not where it ended with 0 or was stopped by a signal. Nothing is
+// written: whoever installs the text needs root.
 
 #pragma once
 

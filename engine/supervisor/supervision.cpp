@@ -1,10 +1,23 @@
 #include "engine/supervisor/supervision.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <string>
 
 namespace tessera::engine {
+
+std::optional<double> longest_phase_s(std::string_view phase, double step_s, long steps) {
+  constexpr double kLeast_s = 30;
+  constexpr double kTimes = 20;
+  if (phase == "steps") {
+    return std::max(kLeast_s, kTimes * step_s);
+  }
+  if (phase == "test" && step_s > 0 && steps > 0) {
+    return std::max(kLeast_s, kTimes * step_s * static_cast<double>(steps));
+  }
+  return std::nullopt;
+}
 
 bool travels(std::string_view variable) {
   constexpr std::array kFamilies{"OMP_", "GOMP_", "UCX_", "MPICH_", "MPIR_", "TESSERA_"};

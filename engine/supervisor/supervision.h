@@ -4,6 +4,7 @@
 #pragma once
 
 #include <csignal>
+#include <optional>
 #include <string_view>
 
 #include "partitioner/base/region.h"
@@ -25,6 +26,17 @@ inline constexpr const char* kFaultsName = "faults.jsonl";
 
 // A rank that was asked to pause has ended after a whole step, with its state kept.
 inline constexpr int kPaused = 128 + SIGUSR1;
+
+// After how long without a finished step ranks count as hanging, though they give signs of life;
+// nothing: never. `step_s` is that of a usual step, 0: unknown; `steps`: of a test, what it should
+// take at most in steps.
+//
+// "steps": 20 usual ones, and 30 s, which a disk that is slow once may take.
+// "test":  the same of its steps: a test has no backward pass, so it takes less than that.
+// others:  never: nothing predicts how long pictures are listed, or a partition is searched.
+[[nodiscard]] std::optional<double> longest_phase_s(std::string_view phase,
+                                                    double step_s,
+                                                    long steps);
 
 // Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
 // program, but for what agents set themselves.

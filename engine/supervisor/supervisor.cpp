@@ -129,9 +129,10 @@ class SupervisedRun {
   double pausing_since_s_ = 0;
   std::optional<double> fault_s_;  // the first since a step was finished
   int faults_in_a_row_ = 0;
-  double change_s_ = 5;    // what the last change of devices took
-  bool in_steps_ = false;  // not in a test, nor before the first step
-  double in_steps_since_s_ = 0;
+  double change_s_ = 5;   // what the last change of devices took
+  std::string phase_;     // of rank 0
+  long phase_steps_ = 0;  // what it should take at most, 0: unknown
+  double phase_since_s_ = 0;
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
   std::optional<double> full_since_;  // ranks wait for room on the disk
@@ -463,8 +464,9 @@ void SupervisedRun::take_status(int device, const json& message) {
   }
   const json& status = *found;
   if (number_in(message, "rank") == 0 && status.find("phase") != status.end()) {
-    in_steps_ = text_in(status, "phase") == "steps";
-    in_steps_since_s_ = now_s();
+    phase_ = text_in(status, "phase");
+    phase_steps_ = number_in(status, "steps");
+    phase_since_s_ = now_s();
   }
   if (number_in(message, "rank") == 0 && status.find("step") != status.end()) {
     const long step = number_in(status, "step");
@@ -619,8 +621,6 @@ void SupervisedRun::look_at_world() {
     }
     return;
   }
-  constexpr double kLeastLate_s = 30;
-  constexpr double kLateSteps = 20;
   if (world_->all_ended()) {
     const auto& failure = world_->first_failure();
     if (pausing_ && failure && failure->code == kPaused) {
@@ -638,13 +638,16 @@ void SupervisedRun::look_at_world() {
     }
     return;
   }
-  const double late_s = std::max(kLeastLate_s, kLateSteps * world_->step_s());
-  if (pausing_ && now_s() - pausing_since_s_ > late_s) {
+  const auto late_s = longest_phase_s(phase_, world_->step_s(), phase_steps_);
+  if (!late_s) {
+    return;
+  }
+  if (pausing_ && now_s() - std::max(pausing_since_s_, phase_since_s_) > *late_s) {
     fault("ranks did not pause", 0, false);
     return;
   }
-  const double still_s = now_s() - std::max(world_->moved_s(), in_steps_since_s_);
-  if (in_steps_ && world_->steps_done() > 1 && still_s > late_s) {
+  const double still_s = now_s() - std::max(world_->moved_s(), phase_since_s_);
+  if (world_->steps_done() > 1 && still_s > *late_s) {
     fault(fmt::format("no step was finished for {:.0f} s", still_s), 0, false);
   }
 }
@@ -791,9 +794,9 @@ json SupervisedRun::files_named_in(const std::vector<std::string>& words) const 
 
 void SupervisedRun::start_world() {
   pausing_ = false;
-  in_steps_ = false;
   met_full_disk_ = false;
   full_since_.reset();
+  phase_.clear();
   ++worlds_;
   world_.emplace(worlds_, devices_of_ranks(), now_s());
   const std::vector<std::string> words = words_now();

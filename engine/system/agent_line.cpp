@@ -106,8 +106,9 @@ AgentLine::AgentLine() {
 
 AgentLine::~AgentLine() = default;
 
-void AgentLine::tell_phase(const std::string& phase) const {
-  tell(thread_ ? thread_->agent() : -1, R"({"phase":")" + phase + "\"}");
+void AgentLine::tell_phase(const std::string& phase, long steps) const {
+  tell(thread_ ? thread_->agent() : -1,
+       R"({"phase":")" + phase + R"(","steps":)" + std::to_string(steps) + "}");
 }
 
 void AgentLine::tell_step(long step, long last) const {

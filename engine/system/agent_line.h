@@ -28,8 +28,9 @@ class AgentLine {
   AgentLine(const AgentLine&) = delete;
   AgentLine& operator=(const AgentLine&) = delete;
 
-  // "setup", "steps" or "test".
-  void tell_phase(const std::string& phase) const;
+  // "setup", "steps" or "test"; one that should take no longer than so many steps, where that is
+  // known.
+  void tell_phase(const std::string& phase, long steps = 0) const;
   void tell_step(long step, long last) const;
   // Ranks of which this one has heard nothing.
   void tell_silent(const std::vector<int>& ranks) const;

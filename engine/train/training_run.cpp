@@ -150,6 +150,7 @@ void TrainingRun::end_epoch() {
 }
 
 void TrainingRun::evaluate_now(Index step, double epoch) {
+  notify(&TrainingObserver::evaluation_begins, testing_->size());
   std::optional<EvaluationResult> result;
   int signal = 0;
   {

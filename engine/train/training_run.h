@@ -41,6 +41,8 @@ struct TrainingObserver {
   // At multiples of checkpoint_steps, after the last step, and before an end that a signal asked
   // for.
   std::function<void(Index step)> checkpoint = {};
+  // Before each evaluation, on so many pictures.
+  std::function<void(Index pictures)> evaluation_begins = {};
   // After each epoch and the last step. `epoch`: how often all pictures have been seen.
   std::function<void(Index step, double epoch, const EvaluationResult&)> evaluation = {};
   // At the same times, also of runs without evaluations; after those of runs with some.

@@ -26,6 +26,31 @@ expect_refusal 'an agent is started by'
 echo '{"run_number":"../../etc","words":["train"],"hosts":[],"folder":"/","run_folder":"/","remote_shell":"ssh","generation":1}' >"$folder/supervisor.json"
 refused_alone 'is damaged' run --continue "$folder"
 
+# A unit for the next boot is printed, and nothing is started; whether there is a run to go on with is found out at the boot.
+odd="$folder/50% \"off\""
+works 1 run -n 2 --at-boot -- "${training[@]}" --steps 2 --run "$odd"
+expect 'the unit begins the run or goes on with it' grep -qE '^ExecStart=":/.*tessera" "run" "-n" "2" .*"--or-continue" "--" "train" ' "$folder/out"
+expect 'with the run folder in words of systemd' grep -qF '/50%% \"off\""' "$folder/out"
+expect 'in this folder' grep -qxF "WorkingDirectory=$PWD/" "$folder/out"
+expect 'as this user' grep -qxF "User=$(id -un)" "$folder/out"
+expect 'and nothing is started' test ! -e "$odd"
+if command -v systemd-analyze >/dev/null; then
+  cp "$folder/out" "$folder/tessera.service"
+  expect 'systemd takes it' systemd-analyze verify --man=no "$folder/tessera.service"
+fi
+refused_alone 'there is no record of a run' run --at-boot --continue "$folder/nowhere"
+refused_alone '--run is required' run -n 2 --at-boot -- "${training[@]}" --steps 2
+for time in first second; do
+  command_line="tessera run --or-continue, the $time time"
+  status=0
+  timeout 60 "$TESSERA" run -n 2 --or-continue -- "${training[@]}" --grid 1x2 --steps 2 --run "$odd" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+  expect "it ends well the $time time" test "$status" -eq 0
+  expect "two steps are there after the $time time" test "$(losses "$odd" | wc -l)" -eq 2
+done
+refused_alone 'leave out what follows' run --continue "$odd" -- "${training[@]}" --steps 2 --run "$odd"
+works 1 run --at-boot --continue "$odd"
+expect 'the unit of a run goes on with it' grep -qE '^ExecStart=":/.*tessera" "run" "--continue" ".*/50%% ' "$folder/out"
+
 # processes NAME: of this test's program that were started with that word first.
 processes() {
   local pid words

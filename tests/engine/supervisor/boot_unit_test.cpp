@@ -41,6 +41,8 @@ TEST_CASE("a unit starts the command in its folder, as its user, with the networ
   CHECK(has(text, "\nUser=pi\n"));
   CHECK(has(text, "\nWorkingDirectory=/home/pi/mine/\n"));
   CHECK(has(text, "\nRestart=on-failure\n"));
+  CHECK(has(text, "\nSuccessExitStatus=129 130 143\n"));
+  CHECK(has(text, "\nStartLimitBurst=60\n"));
   CHECK(has(text, "\nAfter=network-online.target\n"));
   CHECK(has(text, "\nWants=network-online.target\n"));
   CHECK(has(text, "\nWantedBy=multi-user.target\n"));
