@@ -4,18 +4,23 @@
 // inside MPI. A lost datagram is no loss, the next one follows.
 //
 // A socket listens on one address only, that of the network by which MPI reaches the other
-// machines, and on this machine alone where there are no others. What does not carry the number
-// that the ranks of this run agreed on is ignored.
+// machines, and on this machine alone where there are no others. What does not come from the
+// address of a rank, or was not sealed by that rank for this one, is ignored, and so is what was
+// heard before. The kernel drops datagrams of strangers by their address and size: they take no
+// room from those of ranks, and wake nobody.
 
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <sys/socket.h>
 #include <vector>
 
 #include "engine/comm/attendance.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/sealed_heartbeats.h"
 
 namespace tessera::engine {
 
@@ -28,20 +33,27 @@ class HeartbeatSocket {
   HeartbeatSocket& operator=(const HeartbeatSocket&) = delete;
 
   // To all other ranks; what cannot be sent is not.
-  void send(double stuck_s) const;
+  void send(double stuck_s);
 
   // What has come; waits for it, no longer than given and until wake() is called.
-  [[nodiscard]] std::vector<Heartbeat> receive(std::chrono::milliseconds longest) const;
+  [[nodiscard]] std::vector<Heartbeat> receive(std::chrono::milliseconds longest);
 
   // Ends receive() in another thread, now or when it is called next.
   void wake() const;
 
  private:
+  // An address of IPv6, or of IPv4 mapped to it, and a port, as on the wire. Not its interface:
+  // each machine has a number of its own for that.
+  using Source = std::array<std::uint8_t, 18>;
+  static Source source_of(const sockaddr_storage& address);
+  void drop_strangers_early(int family) const;
+
   int socket_ = -1;  // none: nothing is sent or heard
   int wake_ = -1;
   int rank_;
-  std::uint64_t key_ = 0;
+  SealedHeartbeats heartbeats_;
   std::vector<sockaddr_storage> addresses_;  // of ranks
+  std::map<Source, int> ranks_;              // other ranks by their address
 };
 
 }  // namespace tessera::engine
