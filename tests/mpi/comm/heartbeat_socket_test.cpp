@@ -184,6 +184,32 @@ TEST_CASE("a flood of garbage neither counts as heartbeats nor displaces them") 
   }
 }
 
+TEST_CASE("garbage that nobody has read yet leaves room for heartbeats") {
+  const Communicator world = Communicator::world();
+  const auto [socket, file, addresses] = made_with_addresses<HeartbeatSocket>(world);
+  if (world.rank() == 0) {
+    const int stranger = ::socket(AF_INET, SOCK_DGRAM, 0);
+    for (const std::size_t size : {SealedHeartbeats::kBytes, std::size_t{1400}}) {
+      const std::vector<char> garbage(size);
+      for (int i = 0; i < 10000; ++i) {  // several times what a socket keeps
+        for (const sockaddr_in& address : addresses) {
+          (void)::sendto(stranger,
+                         garbage.data(),
+                         garbage.size(),
+                         0,
+                         reinterpret_cast<const sockaddr*>(&address),
+                         sizeof address);
+        }
+      }
+    }
+    ::close(stranger);
+  }
+  world.barrier();
+  socket->send(0);
+  CHECK(heard_until_all(world, *socket) == all_but(world, world.rank()));
+  world.barrier();
+}
+
 TEST_CASE("a heartbeat is heard once, and only from the address and under the name of its rank") {
   const Communicator world = Communicator::world();
   if (world.size() == 1) {
