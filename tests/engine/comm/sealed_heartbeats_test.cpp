@@ -1,5 +1,7 @@
 #include "engine/comm/sealed_heartbeats.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 namespace tessera::engine {
@@ -87,6 +89,20 @@ TEST_CASE("heartbeats of another run are not heard") {
   SealedHeartbeats receiver = heartbeats_of(0);
   CHECK_FALSE(receiver.open(2, other.seal(0, 1).value()));
   CHECK(receiver.open(2, heartbeats_of(2).seal(0, 1).value()));
+}
+
+TEST_CASE("no part of the key is in a datagram") {
+  const DatagramKey key = DatagramKey::random();
+  SealedHeartbeats sender(0, {std::nullopt, key});
+  for (int beat = 0; beat < 100; ++beat) {
+    const auto datagram = sender.seal(1, beat).value();
+    constexpr std::size_t kPart = 6;  // that few bytes are nowhere by chance
+    for (std::size_t at = 0; at + kPart <= key.bytes().size(); ++at) {
+      const auto part = key.bytes().subspan(at, kPart);
+      CHECK(std::search(datagram.begin(), datagram.end(), part.begin(), part.end()) ==
+            datagram.end());
+    }
+  }
 }
 
 TEST_CASE("without a key nothing is sealed and nothing heard") {

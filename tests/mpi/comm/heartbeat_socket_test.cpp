@@ -16,8 +16,10 @@
 #include <thread>
 #include <unistd.h>
 
+#include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/comm/rank_keys.h"
 #include "engine/comm/watchdog.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -267,6 +269,59 @@ TEST_CASE("a heartbeat is heard once, and only from the address and under the na
     CHECK(beat.stuck_s == doctest::Approx(7));
   }
   CHECK(heard_from(1, file, sniffed).empty());
+  world.barrier();
+}
+
+TEST_CASE("a flood with the address and the name of a rank stops no heartbeats") {
+  const Communicator world = Communicator::world();
+  if (world.size() == 1) {
+    return;
+  }
+  const auto [socket, file, addresses] = made_with_addresses<HeartbeatSocket>(world);
+  const int rank = world.rank();
+  std::atomic<bool> ending{false};
+  std::thread flood([&, file = file, &addresses = addresses] {
+    std::mt19937 random(5);
+    std::array<char, SealedHeartbeats::kBytes> bytes{'T', 'S', 'D', '1', 1};
+    while (rank == 1 && !ending) {
+      for (char& byte : std::span(bytes).subspan(8)) {
+        byte = static_cast<char>(random());
+      }
+      (void)::sendto(file,
+                     bytes.data(),
+                     bytes.size(),
+                     MSG_DONTWAIT,
+                     reinterpret_cast<const sockaddr*>(addresses.data()),
+                     sizeof addresses[0]);
+    }
+  });
+  std::set<int> heard;
+  bool all = false;
+  for (int round = 0; round < 2000 && !all; ++round) {
+    socket->send(0);
+    for (const Heartbeat& beat : socket->receive(milliseconds(1))) {
+      CHECK(beat.stuck_s == 0);
+      heard.insert(beat.rank);
+    }
+    all = world.share(rank == 0 && heard == all_but(world, 0));
+  }
+  CHECK(all);
+  ending = true;
+  flood.join();
+  world.barrier();
+}
+
+TEST_CASE("keys of ranks are not where other processes can read them") {
+  const Communicator world = Communicator::world();
+  for (const auto& key : engine::keys_with_ranks(world, "heartbeat")) {
+    for (const char* path : {"/proc/self/cmdline", "/proc/self/environ"}) {
+      const std::string text = tests::bytes_of(path);
+      CHECK(!text.empty());
+      CHECK((!key || text.find(key->hex()) == std::string::npos));
+      CHECK((!key || text.find(std::string(key->bytes().begin(), key->bytes().end())) ==
+                         std::string::npos));
+    }
+  }
   world.barrier();
 }
 
