@@ -1,7 +1,5 @@
 #include "engine/comm/heartbeat_socket.h"
 
-#include <cstring>
-#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <span>
@@ -39,7 +37,11 @@ HeartbeatSocket::HeartbeatSocket(const Communicator& communicator)
   }
   constexpr int kBufferBytes = 1 << 20;  // as much of it as the system allows
   (void)::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
-  drop_strangers_early(address.ss_family);
+  std::vector<DatagramSource> sources;
+  for (const auto& [source, rank] : ranks_) {
+    sources.push_back(source);
+  }
+  (void)drop_all_but(socket_, address.ss_family, SealedHeartbeats::kBytes, sources);
 }
 
 HeartbeatSocket::~HeartbeatSocket() {
@@ -47,54 +49,6 @@ HeartbeatSocket::~HeartbeatSocket() {
     if (file >= 0) {
       ::close(file);
     }
-  }
-}
-
-HeartbeatSocket::Source HeartbeatSocket::source_of(const sockaddr_storage& address) {
-  Source source{};
-  if (address.ss_family == AF_INET6) {
-    const auto& at = reinterpret_cast<const sockaddr_in6&>(address);
-    std::memcpy(source.data(), &at.sin6_addr, 16);
-    std::memcpy(source.data() + 16, &at.sin6_port, 2);
-  } else if (address.ss_family == AF_INET) {
-    const auto& at = reinterpret_cast<const sockaddr_in&>(address);
-    source[10] = source[11] = 0xff;
-    std::memcpy(source.data() + 12, &at.sin_addr, 4);
-    std::memcpy(source.data() + 16, &at.sin_port, 2);
-  }
-  return source;
-}
-
-// receive() looks at the same again: where the kernel takes no filter, or has no room for one that
-// names so many ranks, this is left out.
-void HeartbeatSocket::drop_strangers_early(int family) const {
-  constexpr std::uint32_t kUdpHeaderBytes = 8;
-  constexpr std::uint32_t kSourceOfIpv4 = static_cast<std::uint32_t>(SKF_NET_OFF) + 12;
-  constexpr std::uint32_t kAll = 0xffffffffU;
-  std::vector<sock_filter> filter{
-      BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kUdpHeaderBytes + SealedHeartbeats::kBytes, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, 0)};
-  for (const auto& [source, rank] : ranks_) {
-    const auto number = [&at = source](std::size_t first, std::size_t end) {
-      std::uint32_t value = 0;
-      for (std::size_t i = first; i < end; ++i) {
-        value = value << 8U | at[i];
-      }
-      return value;
-    };
-    if (family == AF_INET) {  // in a header of IPv6 the port alone has to do
-      filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kSourceOfIpv4));
-      filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(12, 16), 0, 3));
-    }
-    filter.push_back(BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 0));
-    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(16, 18), 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, kAll));
-  }
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
-  if (filter.size() <= BPF_MAXINSNS) {
-    const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-    (void)::setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
   }
 }
 

@@ -11,15 +11,14 @@
 
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstdint>
 #include <map>
 #include <sys/socket.h>
 #include <vector>
 
 #include "engine/comm/attendance.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/heartbeat_filter.h"
 #include "engine/comm/sealed_heartbeats.h"
 
 namespace tessera::engine {
@@ -42,18 +41,12 @@ class HeartbeatSocket {
   void wake() const;
 
  private:
-  // An address of IPv6, or of IPv4 mapped to it, and a port, as on the wire. Not its interface:
-  // each machine has a number of its own for that.
-  using Source = std::array<std::uint8_t, 18>;
-  static Source source_of(const sockaddr_storage& address);
-  void drop_strangers_early(int family) const;
-
   int socket_ = -1;  // none: nothing is sent or heard
   int wake_ = -1;
   int rank_;
   SealedHeartbeats heartbeats_;
   std::vector<sockaddr_storage> addresses_;  // of ranks
-  std::map<Source, int> ranks_;              // other ranks by their address
+  std::map<DatagramSource, int> ranks_;      // other ranks by their address
 };
 
 }  // namespace tessera::engine
