@@ -26,8 +26,8 @@ struct SupervisorRecord {
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
 
-// Throws InputError where the file is missing or damaged, and where it belongs to another user or may
-// be written by every user: what it names is run.
+// Throws InputError where the file is missing or damaged, and where it belongs to another user or
+// may be written by every user: what it names is run.
 [[nodiscard]] SupervisorRecord read_supervisor_record(const std::filesystem::path& file);
 
 // 0 where read_supervisor_record() would throw.
