@@ -31,12 +31,15 @@ void end_all_ranks(int exit_code) {
 }
 
 void end_stalled(const Stall& stall, int launcher, const std::function<void()>& report) {
-  end_within(static_cast<unsigned>(stall.grace_s) + 5);
-  if (stall.reports) {
+  // The end of any rank makes mpiexec end the others: the one that reports comes first. Whoever
+  // lives for longer has not been ended. Perhaps nobody was: the lowest rank may be on a machine
+  // that is too busy, or be stopped itself meanwhile. Then the second one reports before the rest
+  // ends.
+  const double wait_s = stall.grace_s * (stall.reports ? 0 : stall.is_deputy ? 2 : 3);
+  end_within(static_cast<unsigned>(wait_s) + 5);
+  std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
+  if (stall.reports || stall.is_deputy) {
     report();
-  } else {
-    // The end of any rank makes mpiexec end the others: the one that reports comes first.
-    std::this_thread::sleep_for(std::chrono::duration<double>(stall.grace_s));
   }
   end_launcher_after(launcher);
   // By MPI, so that mpiexec learns the exit code; what MPI says of it adds nothing.

@@ -13,7 +13,8 @@ inline constexpr int kStalled = 75;
 [[noreturn]] void end_all_ranks(int exit_code);
 
 // Ends this process with kStalled after `report` was called, on the rank that reports for all, or
-// after the others have had the time to find out. `launcher` is the process of mpiexec, as
+// after that one has had the time to find out, and after its deputy, which reports where that one
+// has not ended all by then. `launcher` is the process of mpiexec, as
 // launcher_process() said when the run began; 0: none.
 [[noreturn]] void end_stalled(const Stall& stall,
                               int launcher,

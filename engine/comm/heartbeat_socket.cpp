@@ -1,25 +1,17 @@
 #include "engine/comm/heartbeat_socket.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <netinet/in.h>
 #include <poll.h>
+#include <span>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "engine/comm/own_address.h"
+#include "engine/comm/rank_keys.h"
 
 namespace tessera::engine {
 
 namespace {
-
-struct Datagram {
-  std::uint64_t key = 0;
-  std::uint32_t rank = 0;
-  std::uint32_t stuck_ms = 0;
-};
 
 socklen_t length_of(const sockaddr_storage& address) {
   return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
@@ -27,7 +19,8 @@ socklen_t length_of(const sockaddr_storage& address) {
 
 }  // namespace
 
-HeartbeatSocket::HeartbeatSocket(const Communicator& communicator) : rank_(communicator.rank()) {
+HeartbeatSocket::HeartbeatSocket(const Communicator& communicator)
+    : rank_(communicator.rank()), heartbeats_(rank_, keys_with_ranks(communicator, "heartbeat")) {
   sockaddr_storage address = own_address();
   socket_ = ::socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -37,9 +30,18 @@ HeartbeatSocket::HeartbeatSocket(const Communicator& communicator) : rank_(commu
     address.ss_family = AF_UNSPEC;
   }
   addresses_ = communicator.of_ranks(address);
-  std::uint64_t key = 0;
-  [[maybe_unused]] const auto drawn = ::getrandom(&key, sizeof key, 0);
-  key_ = communicator.share(key);
+  for (std::size_t rank = 0; rank < addresses_.size(); ++rank) {
+    if (static_cast<int>(rank) != rank_ && addresses_[rank].ss_family != AF_UNSPEC) {
+      ranks_.emplace(source_of(addresses_[rank]), static_cast<int>(rank));
+    }
+  }
+  constexpr int kBufferBytes = 1 << 20;  // as much of it as the system allows
+  (void)::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
+  std::vector<DatagramSource> sources;
+  for (const auto& [source, rank] : ranks_) {
+    sources.push_back(source);
+  }
+  (void)drop_all_but(socket_, address.ss_family, SealedHeartbeats::kBytes, sources);
 }
 
 HeartbeatSocket::~HeartbeatSocket() {
@@ -50,17 +52,13 @@ HeartbeatSocket::~HeartbeatSocket() {
   }
 }
 
-void HeartbeatSocket::send(double stuck_s) const {
-  constexpr double kMostS = 4e6;
-  const Datagram datagram{key_,
-                          static_cast<std::uint32_t>(rank_),
-                          static_cast<std::uint32_t>(1e3 * std::min(stuck_s, kMostS))};
-  for (std::size_t rank = 0; rank < addresses_.size(); ++rank) {
-    const sockaddr_storage& address = addresses_[rank];
-    if (static_cast<int>(rank) != rank_ && address.ss_family != AF_UNSPEC) {
+void HeartbeatSocket::send(double stuck_s) {
+  for (const auto& [source, rank] : ranks_) {
+    const sockaddr_storage& address = addresses_[static_cast<std::size_t>(rank)];
+    if (const auto datagram = heartbeats_.seal(rank, stuck_s)) {
       (void)::sendto(socket_,
-                     &datagram,
-                     sizeof datagram,
+                     datagram->data(),
+                     datagram->size(),
                      MSG_DONTWAIT | MSG_NOSIGNAL,
                      reinterpret_cast<const sockaddr*>(&address),
                      length_of(address));
@@ -68,23 +66,32 @@ void HeartbeatSocket::send(double stuck_s) const {
   }
 }
 
-std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longest) const {
+std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longest) {
   std::array<pollfd, 2> files{{{socket_, POLLIN, 0}, {wake_, POLLIN, 0}}};
   (void)::poll(files.data(), files.size(), static_cast<int>(longest.count()));
   std::vector<Heartbeat> beats;
-  Datagram datagram;
   // One byte more than there should be, so that a longer datagram is recognised.
-  std::array<char, sizeof datagram + 1> bytes{};
+  std::array<std::uint8_t, SealedHeartbeats::kBytes + 1> bytes{};
   constexpr int kMost = 1000;  // whatever strangers send
   for (int i = 0; i < kMost; ++i) {
-    const auto size = ::recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    const auto size = ::recvfrom(socket_,
+                                 bytes.data(),
+                                 bytes.size(),
+                                 MSG_DONTWAIT,
+                                 reinterpret_cast<sockaddr*>(&from),
+                                 &length);
     if (size < 0) {
       break;
     }
-    std::memcpy(&datagram, bytes.data(), sizeof datagram);
-    if (size == static_cast<ssize_t>(sizeof datagram) && datagram.key == key_ &&
-        datagram.rank < addresses_.size()) {
-      beats.push_back({static_cast<int>(datagram.rank), 1e-3 * datagram.stuck_ms});
+    const auto rank = ranks_.find(source_of(from));
+    if (rank == ranks_.end()) {
+      continue;
+    }
+    const auto datagram = std::span(bytes).first(static_cast<std::size_t>(size));
+    if (const auto beat = heartbeats_.open(rank->second, datagram)) {
+      beats.push_back(*beat);
     }
   }
   return beats;

@@ -4,18 +4,22 @@
 // inside MPI. A lost datagram is no loss, the next one follows.
 //
 // A socket listens on one address only, that of the network by which MPI reaches the other
-// machines, and on this machine alone where there are no others. What does not carry the number
-// that the ranks of this run agreed on is ignored.
+// machines, and on this machine alone where there are no others. What does not come from the
+// address of a rank, or was not sealed by that rank for this one, is ignored, and so is what was
+// heard before. The kernel drops datagrams of strangers by their address and size: they take no
+// room from those of ranks, and wake nobody.
 
 #pragma once
 
 #include <chrono>
-#include <cstdint>
+#include <map>
 #include <sys/socket.h>
 #include <vector>
 
 #include "engine/comm/attendance.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/heartbeat_filter.h"
+#include "engine/comm/sealed_heartbeats.h"
 
 namespace tessera::engine {
 
@@ -28,10 +32,10 @@ class HeartbeatSocket {
   HeartbeatSocket& operator=(const HeartbeatSocket&) = delete;
 
   // To all other ranks; what cannot be sent is not.
-  void send(double stuck_s) const;
+  void send(double stuck_s);
 
   // What has come; waits for it, no longer than given and until wake() is called.
-  [[nodiscard]] std::vector<Heartbeat> receive(std::chrono::milliseconds longest) const;
+  [[nodiscard]] std::vector<Heartbeat> receive(std::chrono::milliseconds longest);
 
   // Ends receive() in another thread, now or when it is called next.
   void wake() const;
@@ -40,8 +44,9 @@ class HeartbeatSocket {
   int socket_ = -1;  // none: nothing is sent or heard
   int wake_ = -1;
   int rank_;
-  std::uint64_t key_ = 0;
+  SealedHeartbeats heartbeats_;
   std::vector<sockaddr_storage> addresses_;  // of ranks
+  std::map<DatagramSource, int> ranks_;      // other ranks by their address
 };
 
 }  // namespace tessera::engine

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <pthread.h>
 #include <utility>
 
 #include "engine/comm/heartbeat_socket.h"
@@ -82,6 +83,7 @@ class Watchdog::Listener {
   }
 
   void run() {
+    ::pthread_setname_np(::pthread_self(), "heartbeats");  // for `top -H`
     double looked_s = now_s();
     double next_beat_s = looked_s;
     while (!ending_) {
@@ -150,6 +152,7 @@ class Watchdog::Listener {
     }
     stall.grace_s = std::min(3.0, 3 * interval_s_ + 0.5);
     stall.reports = stall.living.front() == rank_;
+    stall.is_deputy = stall.living.size() > 1 && stall.living[1] == rank_;
     ending_ = true;
     on_stall_(stall);
   }

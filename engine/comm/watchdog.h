@@ -29,6 +29,7 @@ struct Stall {
   std::vector<int> living;         // the others, this one among them
   std::vector<std::string> hosts;  // of all ranks
   bool reports = false;            // this rank, the lowest of the living, speaks for them
+  bool is_deputy = false;          // it is the next one, and does where the lowest has not
   double grace_s = 0;  // in which all others find out: mpiexec ends all when one ends before
 };
 

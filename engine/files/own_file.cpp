@@ -28,6 +28,19 @@ bool names_open_file(const std::filesystem::path& path, int descriptor) {
          by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
 }
 
+int open_without_links(const std::filesystem::path& path, int flags) {
+  const int descriptor =
+      ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode);
+  struct stat open = {};
+  if (descriptor >= 0 &&
+      (::fstat(descriptor, &open) != 0 || !S_ISREG(open.st_mode) || open.st_nlink != 1)) {
+    ::close(descriptor);
+    errno = EMLINK;
+    return -1;
+  }
+  return descriptor;
+}
+
 OwnFile open_own_file(const std::filesystem::path& path) {
   for (int tries = 0; tries < kTries; ++tries) {
     const int descriptor =

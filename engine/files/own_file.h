@@ -18,6 +18,11 @@ struct OwnFile {
 // new file made in its place. Where the file system has no locks, there is none.
 [[nodiscard]] OwnFile open_own_file(const std::filesystem::path& path);
 
+// A file beside others to which a line or a part is added, made where it is missing; -1 where it
+// cannot be opened, is a link, has other names or is no regular file. `flags` are added to those of
+// open(): how it is written, as O_WRONLY | O_APPEND. Whoever asked closes it.
+[[nodiscard]] int open_without_links(const std::filesystem::path& path, int flags);
+
 // Whether a path names the file that is open: it may have been renamed or removed meanwhile.
 [[nodiscard]] bool names_open_file(const std::filesystem::path& path, int descriptor);
 

@@ -1,17 +1,21 @@
 #include "engine/session/training_start.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <unistd.h>
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/files/own_file.h"
 #include "engine/files/run_files.h"
 #include "engine/files/safetensors.h"
+#include "engine/files/written_bytes.h"
 #include "engine/recovery/kept_state.h"
 #include "engine/run_log/run_folder.h"
 #include "engine/session/model_setup.h"
@@ -228,14 +232,19 @@ namespace {
 // they were copied: what is known of them. Where that cannot be written the run goes on without.
 void add_lost_lines(const std::filesystem::path& metrics, const std::vector<StepLoss>& latest) {
   const Index last = last_recorded_step(metrics).value_or(0);
-  std::ofstream file(metrics, std::ios::app);
+  std::string lines;
   for (const StepLoss& step : latest) {
     if (step.step > last) {
-      file << fmt::format("{{\"step\":{},\"loss\":{},\"learning_rate\":{}}}\n",
-                          step.step,
-                          step.loss,
-                          step.learning_rate);
+      lines += fmt::format("{{\"step\":{},\"loss\":{},\"learning_rate\":{}}}\n",
+                           step.step,
+                           step.loss,
+                           step.learning_rate);
     }
+  }
+  const int file = lines.empty() ? -1 : open_without_links(metrics, O_WRONLY | O_APPEND);
+  if (file >= 0) {
+    (void)write_all(file, std::as_bytes(std::span(lines)));
+    ::close(file);
   }
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/own_file.h"
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/message_stream.h"
@@ -234,9 +235,8 @@ void Agent::take_over() {
     return;
   }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const Descriptor log(::open((std::filesystem::path(run) / kTakeOverLog).c_str(),
-                              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-                              0644));
+  const Descriptor log(
+      open_without_links(std::filesystem::path(run) / kTakeOverLog, O_WRONLY | O_APPEND));
   const int output = log.is_open() ? log.number() : null.number();
   start_apart(
       {.words = {program_path(), "run", "--take-over", (state_->path() / kRecordName).string()},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "engine/files/own_file.h"
 #include "engine/supervisor/message_stream.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -126,10 +127,10 @@ void MirrorCopy::take(const nlohmann::json& part) {
   const std::vector<unsigned char> bytes = decoded(text_in(part, "bytes"));
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
-  const Descriptor copy(
-      ::open(file.c_str(),
-             O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (offset == 0 && !appends ? O_TRUNC : 0),
-             S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  if (offset == 0 && !appends) {
+    ::unlink(file.c_str());  // of a copy that was cut off, or what somebody else has put there
+  }
+  const Descriptor copy(open_without_links(file, O_WRONLY));
   if (!copy.is_open() ||
       ::pwrite(copy.number(), bytes.data(), bytes.size(), offset) != std::ssize(bytes)) {
     throw InputError(fmt::format("{}: cannot be written: {}",

@@ -2,15 +2,47 @@
 
 #include <algorithm>
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/files/json_text.h"
+#include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/state_folder.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
+
+namespace {
+
+// A record names programs that are run as this user: that of somebody else, put into a folder that
+// many can write to, would be theirs to choose. None where it cannot be read.
+std::optional<std::string> text_of_own_record(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat found {};
+  if (!file.is_open() || ::fstat(file.number(), &found) != 0) {
+    return std::nullopt;
+  }
+  if (found.st_uid != ::geteuid() && found.st_uid != 0) {
+    throw InputError(
+        fmt::format("{}: belongs to another user, and names commands that would be run as you: "
+                    "copy the folder if you trust what is in it",
+                    printable(path.string())));
+  }
+  if ((found.st_mode & S_IWOTH) != 0) {
+    throw InputError(
+        fmt::format("{}: every user may change it, and it names commands that would be run as you: "
+                    "look at it, then take that right away (chmod o-w)",
+                    printable(path.string())));
+  }
+  // The file that was looked at, whatever has the name by now.
+  return read_json_text(fmt::format("/proc/self/fd/{}", file.number()));
+}
+
+}  // namespace
 
 nlohmann::json to_json(const SupervisorRecord& record) {
   nlohmann::json hosts = nlohmann::json::array();
@@ -27,7 +59,7 @@ nlohmann::json to_json(const SupervisorRecord& record) {
 }
 
 SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
-  const auto text = read_json_text(file);
+  const auto text = text_of_own_record(file);
   if (!text) {
     throw InputError(fmt::format("{}: there is no record of a run that `tessera run` has begun",
                                  printable(file.string())));

@@ -26,10 +26,11 @@ struct SupervisorRecord {
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
 
-// Throws InputError where the file is missing or damaged.
+// Throws InputError where the file is missing or damaged, and where it belongs to another user or
+// may be written by every user: what it names is run.
 [[nodiscard]] SupervisorRecord read_supervisor_record(const std::filesystem::path& file);
 
-// 0 where there is no such file, or a damaged one.
+// 0 where read_supervisor_record() would throw.
 [[nodiscard]] long generation_of(const std::filesystem::path& file);
 
 }  // namespace tessera::engine

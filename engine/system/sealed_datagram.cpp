@@ -117,11 +117,19 @@ std::vector<std::uint8_t> DatagramSealer::seal(std::span<const std::uint8_t> pay
   return datagram;
 }
 
+std::optional<std::uint32_t> claimed_sender(std::span<const std::uint8_t> datagram) {
+  if (datagram.size() < kSealBytes || datagram.size() > kSealBytes + kMostPayloadBytes ||
+      !std::equal(kSealVersion.begin(), kSealVersion.end(), datagram.begin())) {
+    return std::nullopt;
+  }
+  return little_endian<std::uint32_t>(datagram.data() + kSenderAt);
+}
+
 DatagramOpener::DatagramOpener(const DatagramKey& key) : key_(key) {}
 
 std::optional<OpenedDatagram> DatagramOpener::open(std::span<const std::uint8_t> datagram) {
-  if (datagram.size() < kSealBytes || datagram.size() > kSealBytes + kMostPayloadBytes ||
-      !std::equal(kSealVersion.begin(), kSealVersion.end(), datagram.begin())) {
+  const auto sender = claimed_sender(datagram);
+  if (!sender) {
     return std::nullopt;
   }
   const std::size_t signed_bytes = datagram.size() - kTagBytes;
@@ -131,7 +139,7 @@ std::optional<OpenedDatagram> DatagramOpener::open(std::span<const std::uint8_t>
     return std::nullopt;
   }
   OpenedDatagram opened;
-  opened.sender = little_endian<std::uint32_t>(datagram.data() + kSenderAt);
+  opened.sender = *sender;
   opened.counter = little_endian<std::uint64_t>(datagram.data() + kCounterAt);
   const auto [last, first_heard] = last_counters_.try_emplace(opened.sender, opened.counter);
   if (!first_heard && opened.counter <= last->second) {

@@ -84,6 +84,11 @@ class DatagramSealer {
   std::uint64_t counter_;
 };
 
+// The id of whom a datagram says it is from, for those who have a key for each sender. Nothing
+// vouches for it before the datagram is opened. None where the version is another or the size
+// impossible.
+[[nodiscard]] std::optional<std::uint32_t> claimed_sender(std::span<const std::uint8_t> datagram);
+
 struct OpenedDatagram {
   std::uint32_t sender = 0;
   std::uint64_t counter = 0;

@@ -23,6 +23,16 @@ ended
 stalled 0
 expect 'there was nothing to continue from' grep -q 'no checkpoint yet' "$folder/err"
 
+# The lowest of those that are left is the one that reports. Where it is stopped, too, before it finds out, another one does.
+start 4 --stall-timeout 3
+kill -STOP "$(rank 1)"
+sleep 2 # less than the others take to find out
+kill -STOP "$(rank 0)"
+ended
+expect 'exit code of a run whose first rank cannot report' test "$status" -eq 75
+expect 'another rank says who' test "$(grep -c '(rank 1).* not answered for 3 s$' "$folder/err")" -eq 1
+nothing_left 'two ranks are stopped one after the other'
+
 # Two of four, with a checkpoint.
 start 4 --stall-timeout 3 --checkpoint-every 2
 wait_until 'a checkpoint should be written' test -s "$folder/run/checkpoint.safetensors"
@@ -42,13 +52,14 @@ eval "timeout 60 $resume" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
 expect 'the command that is said works' test "$status" -eq 0
 
 # A rank that is stopped for less than the limit: the same bits as without.
-arguments=(train models/lenet5.cfg --data "$data" --batch 8 --steps 30 --no-eval --stall-timeout 20)
+arguments=(train models/lenet5.cfg --data "$data" --batch 8 --steps 1500 --no-eval --stall-timeout 20)
 works 4 "${arguments[@]}" --run "$folder/undisturbed"
 command_line='the same, with a rank that stands still for a while'
 timeout 60 "$MPIEXEC" -n 4 "$program" "${arguments[@]}" --run "$folder/run2" >"$folder/out" 2>"$folder/err" </dev/null &
 started_process=$!
 wait_until 'training should start' test -s "$folder/run2/metrics.jsonl"
 one=$(rank 2)
+expect 'there is a rank to stop' test -n "$one"
 kill -STOP "$one"
 sleep 1
 kill -CONT "$one"
@@ -62,9 +73,9 @@ nothing_left 'a rank stood still'
 "$MPIEXEC" -n 2 "$program" time models/lenet5.cfg --batch 8 --steps 1000000 --stall-timeout 3 >"$folder/out" 2>"$folder/err" </dev/null &
 started_process=$!
 command_line='mpiexec.mpich -n 2 tessera time, a rank stopped'
-two_ranks() { [ "$(ranks_running | wc -l)" -eq 2 ]; }
-wait_until 'two ranks should start' two_ranks
-sleep 2 # until they have met
+# Once they have heard each other; before, they wait for a rank that has not started.
+both_listen() { [ "$(cat /proc/"$(rank 0)"/task/*/comm /proc/"$(rank 1)"/task/*/comm | grep -c '^heartbeats$')" -eq 2 ]; } 2>/dev/null
+wait_until 'two ranks should hear each other' both_listen
 kill -STOP "$(rank 1)"
 ended
 stalled 1

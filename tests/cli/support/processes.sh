@@ -54,13 +54,15 @@ start() {
 # ended: waits for what was started and sets status.
 ended() { status=0; { wait "$started_process" || status=$?; } 2>/dev/null; }
 
-# nothing_left WHAT: no process, no shared memory. Segments that a process has mapped are those of other programs' ranks.
-shared_memory=$(ls /dev/shm)
+# nothing_left WHAT: no process, no shared memory. Segments that a process has mapped are those of other programs' ranks, folders
+# are those of `tessera run`, and a rank has no clock of libfaketime's.
+shared_memory_files() { find /dev/shm -maxdepth 1 -type f -not -name 'faketime_shm_*' -printf '%f\n' | LC_ALL=C sort; }
+shared_memory=$(shared_memory_files)
 no_shared_memory() {
   local segment
   while read -r segment; do
     grep -qsF "/dev/shm/$segment" /proc/[0-9]*/maps || return 1
-  done < <(comm -13 <(printf '%s\n' "$shared_memory") <(ls /dev/shm))
+  done < <(LC_ALL=C comm -13 <(printf '%s\n' "$shared_memory") <(shared_memory_files))
 }
 nothing_left() {
   wait_until "$1: no process is left" all_are_gone

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <sys/stat.h>
 
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -88,10 +89,29 @@ TEST_CASE("a copy writes into its own folder alone") {
   }
   CHECK_THROWS_AS(copy.take({{"file", "a"}, {"offset", 0}, {"last", true}, {"bytes", "%%%%"}}),
                   InputError);
-  std::filesystem::create_symlink("/nowhere/else", to.path() / "link.jsonl");
-  CHECK_THROWS_AS(
-      copy.take({{"file", "link.jsonl"}, {"offset", 0}, {"appends", true}, {"bytes", "eA=="}}),
-      InputError);
+  const TemporaryFolder elsewhere;
+  write(elsewhere.path() / "precious", "precious");
+  const auto precious = elsewhere.path() / "precious";
+  std::filesystem::create_symlink(precious, to.path() / "link.jsonl");
+  std::filesystem::create_hard_link(precious, to.path() / "name.jsonl");
+  REQUIRE(::mkfifo((to.path() / "pipe.jsonl").c_str(), 0600) == 0);
+  for (const char* name : {"link.jsonl", "name.jsonl", "pipe.jsonl"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(
+        copy.take({{"file", name}, {"offset", 0}, {"appends", true}, {"bytes", "eA=="}}),
+        InputError);
+  }
+  // Where the parts of a whole file are gathered nothing of another one is written over.
+  std::filesystem::create_symlink(precious, to.path() / "a.copying");
+  std::filesystem::create_hard_link(precious, to.path() / "b.copying");
+  REQUIRE(::mkfifo((to.path() / "c.copying").c_str(), 0600) == 0);
+  for (const char* name : {"a", "b", "c"}) {
+    CAPTURE(name);
+    copy.take({{"file", name}, {"offset", 0}, {"last", true}, {"bytes", "eA=="}});
+    CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(to.path() / name)));
+    CHECK(text_of(to.path() / name) == "x");
+  }
+  CHECK(text_of(precious) == "precious");
 }
 
 }  // namespace tessera::engine

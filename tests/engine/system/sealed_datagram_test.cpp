@@ -43,6 +43,17 @@ TEST_CASE("the header of a datagram has the same bytes on every machine") {
   CHECK(std::equal(header.begin(), header.end(), datagram.begin()));
 }
 
+TEST_CASE("whom a datagram says it is from is read without a key, where it may be a datagram") {
+  DatagramBytes datagram = DatagramSealer(key_of(1), 0x04030201U).seal(DatagramBytes{9});
+  CHECK(claimed_sender(datagram) == 0x04030201U);
+  datagram[4] = 7;
+  CHECK(claimed_sender(datagram) == 0x04030207U);
+  CHECK_FALSE(claimed_sender(std::span(datagram).first(kSealBytes - 1)));
+  datagram[3] = '2';
+  CHECK_FALSE(claimed_sender(datagram));
+  CHECK_FALSE(claimed_sender({}));
+}
+
 TEST_CASE("another key opens nothing") {
   DatagramSealer sealer(key_of(1), 0);
   const DatagramBytes datagram = sealer.seal(DatagramBytes{1, 2, 3});

@@ -1,0 +1,85 @@
+#include "engine/supervisor/run_record.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+using tests::TemporaryFolder;
+
+namespace {
+
+SupervisorRecord record_of_two_devices() {
+  SupervisorRecord record;
+  record.run_number = "0123456789abcdef";
+  record.words = {"train", "my model's.cfg", "--run", "a\nb"};
+  record.hosts = {{"pi1", 1}, {"fe80::1%eth0", 4}};
+  record.folder = "/home/it's $(me)";
+  record.run_folder = "/home/it's $(me)/a\nb";
+  record.remote_shell = "ssh";
+  record.generation = 3;
+  return record;
+}
+
+void put_record(const std::filesystem::path& file, const nlohmann::json& record) {
+  tests::put_bytes(file, record.dump(1));
+  std::filesystem::permissions(file, std::filesystem::perms(0644));
+}
+
+std::string refusal_of(const std::filesystem::path& file) {
+  try {
+    (void)read_supervisor_record(file);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the record of a run comes back with all names as they were") {
+  const TemporaryFolder folder;
+  const SupervisorRecord record = record_of_two_devices();
+  put_record(folder / "record", to_json(record));
+  CHECK(to_json(read_supervisor_record(folder / "record")) == to_json(record));
+  std::filesystem::create_symlink(folder / "record", folder / "link");
+  CHECK(refusal_of(folder / "link").empty());
+  CHECK(refusal_of(folder / "none").find("there is no record") != std::string::npos);
+}
+
+TEST_CASE("a record whose hosts are options or commands is refused") {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"-oProxyCommand=reboot", "pi1;reboot", "$(reboot)", "pi 1", "pi1\n", ""}) {
+    CAPTURE(name);
+    SupervisorRecord record = record_of_two_devices();
+    record.hosts[1].name = name;
+    put_record(folder / "record", to_json(record));
+    CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
+  }
+}
+
+TEST_CASE("a record that others have written or may write names no commands to run") {
+  const TemporaryFolder folder;
+  put_record(folder / "record", to_json(record_of_two_devices()));
+  std::filesystem::permissions(folder / "record", std::filesystem::perms(0646));
+  CHECK(refusal_of(folder / "record").find("every user may change it") != std::string::npos);
+  CHECK(generation_of(folder / "record") == 0);
+  std::filesystem::permissions(folder / "record", std::filesystem::perms(0644));
+  CHECK(generation_of(folder / "record") == 3);
+  constexpr uid_t kSomebody = 12345;
+  if (::geteuid() == 0) {  // else nothing can be given away
+    REQUIRE(::chown((folder / "record").c_str(), kSomebody, kSomebody) == 0);
+    CHECK(refusal_of(folder / "record").find("belongs to another user") != std::string::npos);
+    std::filesystem::create_symlink(folder / "record", folder / "link");
+    CHECK(refusal_of(folder / "link").find("belongs to another user") != std::string::npos);
+  }
+}
+
+}  // namespace tessera::engine
