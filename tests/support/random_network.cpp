@@ -302,7 +302,7 @@ Group random_group(Draw& draw, const Network& network, Index batch, int ranks, i
     std::swap(all[static_cast<std::size_t>(tile)],
               all[static_cast<std::size_t>(draw.between(tile, ranks - 1))]);
   }
-  group.ranks.assign(all.begin(), all.begin() + group.tiles());
+  group.ranks.assign(all.data(), all.data() + group.tiles());
   const double reduction = draw.among({0.0, 0.5, 1.0});
   for (int layer = group.first; layer <= group.last; ++layer) {
     if (draw.chance(reduction)) {
