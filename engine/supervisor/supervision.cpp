@@ -26,7 +26,7 @@ bool travels(std::string_view variable) {
 namespace {
 
 // The number after a word at the start of a line; 0 where there is none.
-long number_after(const std::string& path, const std::string& word) {
+Index number_after(const std::string& path, const std::string& word) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.rfind(word + ' ', 0) == 0) {
@@ -38,7 +38,7 @@ long number_after(const std::string& path, const std::string& word) {
 
 }  // namespace
 
-long kills_for_memory() {
+Index kills_for_memory() {
   return number_after("/proc/vmstat", "oom_kill");
 }
 

@@ -32,6 +32,6 @@ inline constexpr int kPaused = 128 + SIGUSR1;
 
 // Processes that the kernel has killed on this machine, or in this control group, since memory ran
 // out; 0 where it does not say.
-[[nodiscard]] long kills_for_memory();
+[[nodiscard]] Index kills_for_memory();
 
 }  // namespace tessera::engine

@@ -110,7 +110,7 @@ void AgentLine::tell_phase(const std::string& phase) const {
   tell(thread_ ? thread_->agent() : -1, R"({"phase":")" + phase + "\"}");
 }
 
-void AgentLine::tell_step(long step, long last) const {
+void AgentLine::tell_step(Index step, Index last) const {
   tell(thread_ ? thread_->agent() : -1,
        R"({"step":)" + std::to_string(step) + R"(,"last":)" + std::to_string(last) + "}");
 }

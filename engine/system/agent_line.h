@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/base/region.h"
+
 namespace tessera::engine {
 
 // The folder in which the state of the last step is to be kept; empty: nowhere.
@@ -30,7 +32,7 @@ class AgentLine {
 
   // "setup", "steps" or "test".
   void tell_phase(const std::string& phase) const;
-  void tell_step(long step, long last) const;
+  void tell_step(Index step, Index last) const;
   // Ranks of which this one has heard nothing.
   void tell_silent(const std::vector<int>& ranks) const;
 
