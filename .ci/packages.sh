@@ -12,10 +12,10 @@ show_help() {
 Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
 
 Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian 12, for that release and the
-architectures amd64 and arm64: bookworm-amd64, bookworm-arm64. Without arguments it makes both. Packages are for one release
+architectures amd64, arm64 and armhf: bookworm-amd64 and so on. Without arguments it makes all. Packages are for one release
 each, since libraries have other names in the next; their versions end in ~deb12.
 
-Installs a cross compiler, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
+Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
 each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
 warnings in them.
 HELP
@@ -25,11 +25,11 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --help | -h) show_help || true; exit 0 ;;
-    bookworm-amd64 | bookworm-arm64) targets+=("$argument") ;;
+    bookworm-amd64 | bookworm-arm64 | bookworm-armhf) targets+=("$argument") ;;
     *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
   esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64})
+[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64,armhf})
 
 declare -A suffixes=([bookworm]='~deb12')
 libraries=(libc6-dev libstdc++-12-dev libgomp1)
@@ -76,7 +76,7 @@ expect_no_paths() {
 }
 
 [ "$(uname -m)" = x86_64 ] || fail 'this cross-builds on x86-64. On other machines: cmake --preset release, cmake --build build/release, cpack.'
-install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu qemu-user-static mmdebstrap lintian
+install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap lintian
 find_mpich
 for target in "${targets[@]}"; do
   make_packages "${target%-*}" "${target#*-}"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/comm/patience.h"
+#include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
@@ -163,11 +164,11 @@ class ExchangeTimer {
 
 // The bytes of an array of plain values.
 template <class T>
-[[nodiscard]] std::span<std::byte> bytes_of(T* values, std::ptrdiff_t count) {
+[[nodiscard]] std::span<std::byte> bytes_of(T* values, Index count) {
   return std::as_writable_bytes(std::span<T>(values, static_cast<std::size_t>(count)));
 }
 template <class T>
-[[nodiscard]] std::span<const std::byte> bytes_of(const T* values, std::ptrdiff_t count) {
+[[nodiscard]] std::span<const std::byte> bytes_of(const T* values, Index count) {
   return std::as_bytes(std::span<const T>(values, static_cast<std::size_t>(count)));
 }
 

@@ -32,7 +32,7 @@ void Gathering::start(int round) {
       continue;
     }
     if (round > 0) {
-      all_[other].resize(sizes_[other]);
+      all_[other].resize(static_cast<std::size_t>(sizes_[other]));
     }
     communicator_->post_receive(
         requests_,

@@ -54,8 +54,9 @@ std::vector<std::vector<std::string>> lists_of_ranks(const std::vector<std::stri
       std::uint64_t size = 0;
       std::memcpy(&size, bytes.data() + at, sizeof(size));
       at += sizeof(size);
-      texts.emplace_back(reinterpret_cast<const char*>(bytes.data() + at), size);
-      at += size;
+      texts.emplace_back(reinterpret_cast<const char*>(bytes.data() + at),
+                         static_cast<std::size_t>(size));
+      at += texts.back().size();
     }
   }
   return all;
@@ -101,8 +102,8 @@ std::optional<ListDifference> list_difference(Index count,
   its.erase(its.begin());
   const Index unlike = first_unlike(first, its);
   difference.place = begin + unlike;
-  difference.entries.assign(its.begin() + unlike, its.end());
-  difference.first_entries.assign(first.begin() + unlike, first.end());
+  difference.entries.assign(its.data() + unlike, its.data() + its.size());
+  difference.first_entries.assign(first.data() + unlike, first.data() + first.size());
   return difference;
 }
 

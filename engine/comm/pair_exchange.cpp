@@ -41,7 +41,7 @@ BytesByRank exchange_pairs(const Communicator& communicator,
   requests.wait_all();
   BytesByRank theirs;
   for (const auto& [rank, size] : sizes) {
-    theirs[rank].resize(size);
+    theirs[rank].resize(static_cast<std::size_t>(size));
   }
   exchange_known(communicator, mine, theirs);
   return theirs;

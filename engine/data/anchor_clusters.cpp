@@ -61,11 +61,10 @@ std::vector<Anchor> first_anchors(const std::vector<WeightedSize>& sizes,
                                   Index start) {
   std::vector<std::size_t> chosen;
   for (Index i = 0; i < count; ++i) {
-    std::size_t at =
-        start == 0 ? (2 * static_cast<std::size_t>(i) + 1) * sizes.size() /
-                         (2 * static_cast<std::size_t>(count))
-                   : random_bits(static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(i)) %
-                         sizes.size();
+    const std::uint64_t drawn =
+        random_bits(static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(i));
+    auto at = static_cast<std::size_t>(start == 0 ? (2 * i + 1) * std::ssize(sizes) / (2 * count)
+                                                  : static_cast<Index>(drawn % sizes.size()));
     while (std::find(chosen.begin(), chosen.end(), at) != chosen.end()) {
       at = (at + 1) % sizes.size();
     }

@@ -17,8 +17,8 @@ void remove_items(const std::vector<Index>& items, BytePictures& pictures) {
       continue;
     }
     if (kept < item) {
-      const auto pixels = pictures.pixels.begin() + item * volume;
-      std::copy(pixels, pixels + volume, pictures.pixels.begin() + kept * volume);
+      const std::uint8_t* const pixels = pictures.pixels.data() + item * volume;
+      std::copy(pixels, pixels + volume, pictures.pixels.data() + kept * volume);
       if (!pictures.labels.empty()) {
         pictures.labels[static_cast<std::size_t>(kept)] =
             pictures.labels[static_cast<std::size_t>(item)];

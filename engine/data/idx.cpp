@@ -56,7 +56,7 @@ class GzipFile {
   void expect_bytes(Index size) {
     std::vector<std::uint8_t> some(kAtOnce);
     for (Index left = size; left > 0; left -= std::ssize(some)) {
-      some.resize(static_cast<std::size_t>(std::min(left, std::ssize(some))));
+      some.resize(static_cast<std::size_t>(std::min<Index>(left, std::ssize(some))));
       read(some);
     }
     expect_end();

@@ -55,7 +55,7 @@ PictureTable::Head& PictureTable::head() const {
 
 PictureTable::Slot* PictureTable::find(std::uint64_t key) const {
   constexpr int kLooks = 1 << 16;  // at a key that is being written
-  std::size_t at = key % count_;
+  auto at = static_cast<std::size_t>(key % count_);
   for (std::size_t tried = 0; tried < count_; ++tried, at = at + 1 == count_ ? 0 : at + 1) {
     Slot& slot = slots_[at];
     State free = State::Free;

@@ -105,7 +105,7 @@ void draw_line(std::string line, Index top, Index scale, TextMask& mask) {
         intersect(Range{top + place(stroke[0].y), top + place(stroke[2].y)}, {0, mask.rows});
     const Range cols = intersect(Range{place(stroke[0].x), place(stroke[2].x)}, {0, mask.cols});
     for (Index row = rows.begin; row < rows.end; ++row) {
-      std::fill_n(mask.coverage.begin() + row * mask.cols + cols.begin, cols.size(), 255);
+      std::fill_n(mask.coverage.data() + row * mask.cols + cols.begin, cols.size(), 255);
     }
   }
 }

@@ -185,11 +185,12 @@ template <class T>
 void ParameterBucket<T>::start_reduction(BulkTransfers& transfers, Already already) {
   already_ = already;
   for (Parcel& parcel : holders_) {
-    transfers.post_receive(batch_, parcel.peer, parcel.bytes.span().first(gradient_bytes(parcel)));
+    transfers.post_receive(
+        batch_, parcel.peer, bytes_of(parcel.bytes.data(), gradient_bytes(parcel)));
   }
   for (Parcel& parcel : owners_) {
     pack_gradient(parcel);
-    transfers.post_send(batch_, parcel.peer, parcel.bytes.span().first(gradient_bytes(parcel)));
+    transfers.post_send(batch_, parcel.peer, bytes_of(parcel.bytes.data(), gradient_bytes(parcel)));
   }
 }
 

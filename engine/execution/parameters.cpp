@@ -235,7 +235,7 @@ template <class T>
 void ParameterSet<T>::scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const {
   scatter_chunks(
       *communicator_, held_values(*parameter.plan), held, [&](Index begin, std::span<T> chunk) {
-        std::copy_n(whole.begin() + begin, chunk.size(), chunk.begin());
+        std::copy_n(whole.data() + begin, chunk.size(), chunk.begin());
       });
 }
 

@@ -243,7 +243,7 @@ std::optional<LocalOrder> local_order(const Network& network, int layer) {
 std::vector<float> in_file_order(const LocalOrder& order, const std::vector<float>& weights) {
   std::vector<float> result(weights.size());
   order.for_each_run(0, std::ssize(weights), [&](Index first, Index in_file, Index count) {
-    std::copy_n(weights.begin() + first, count, result.begin() + in_file);
+    std::copy_n(weights.data() + first, count, result.data() + in_file);
   });
   return result;
 }

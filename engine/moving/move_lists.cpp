@@ -39,7 +39,7 @@ class CountedItems {
               rank_,
               of_class.size()));
     }
-    items.insert(items.end(), of_class.begin() + move.begin, of_class.begin() + move.end);
+    items.insert(items.end(), of_class.data() + move.begin, of_class.data() + move.end);
   }
 
  private:

@@ -207,7 +207,8 @@ void SlotReader::look_at(std::uint64_t place) {
   }
   XXH3_state_t digest;
   XXH3_64bits_reset(&digest);
-  std::vector<float> chunk(std::min<std::size_t>(1U << 14U, head.floats));
+  std::vector<float> chunk(
+      static_cast<std::size_t>(std::min<std::uint64_t>(1U << 14U, head.floats)));
   for (std::uint64_t done = 0; done < head.floats;) {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(chunk.size(), head.floats - done));

@@ -13,7 +13,7 @@ int gossip_partner(std::uint64_t seed, Index step, int replicas, int replica) {
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) {  // Fisher and Yates
     const std::uint64_t drawn = random_bits(seed, kPairs, static_cast<std::uint64_t>(step), i);
-    std::swap(order[i - 1], order[drawn % i]);
+    std::swap(order[i - 1], order[static_cast<std::size_t>(drawn % i)]);
   }
   for (std::size_t i = 0; i + 1 < order.size(); i += 2) {
     if (order[i] == replica) {

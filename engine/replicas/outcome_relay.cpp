@@ -26,8 +26,8 @@ std::vector<double> OutcomeRelay::latest_losses() const {
     }
     steps.back() += losses_[static_cast<std::size_t>(pass)];
   }
-  const Index kept = std::min(std::ssize(steps), delay_ / passes_);
-  return {steps.end() - kept, steps.end()};
+  const Index before = std::max<Index>(std::ssize(steps) - delay_ / passes_, 0);
+  return {steps.data() + before, steps.data() + steps.size()};
 }
 
 OutcomeRelay::~OutcomeRelay() {
@@ -116,7 +116,7 @@ void OutcomeRelay::receive_next() {
   known_.push_back(sum(of_replicas));
   losses_.push_back(known_.back().loss.total());
   if (std::ssize(losses_) == 2 * delay_) {
-    losses_.erase(losses_.begin(), losses_.begin() + delay_);
+    losses_.erase(losses_.begin(), losses_.end() - std::ssize(losses_) / 2);
   }
   if (received_++ < passes_) {
     of_first_.push_back(known_.back());

@@ -168,7 +168,7 @@ RgbPicture sheet_of(const BatchSource& source,
   const Index longest = std::max(input.rows, input.cols);
   const Index down = std::max<Index>(1, input.rows * kPictureSide / longest) + kSheetGap;
   const Index across = std::max<Index>(1, input.cols * kPictureSide / longest) + kSheetGap;
-  const auto count = std::ssize(pictures);
+  const Index count = std::ssize(pictures);
   const Index lines = (count + kSheetColumns - 1) / kSheetColumns;
   RgbPicture sheet(kCaptionRows + std::max<Index>(lines, 1) * down - kSheetGap,
                    std::max<Index>(std::min(count, kSheetColumns), 1) * across - kSheetGap,

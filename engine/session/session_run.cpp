@@ -228,6 +228,7 @@ void SessionRun::end(Index program_bytes) {
         step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
   });
   warn_of_risen_loss();
+  warn_of_unequal_copies();
   const SentMessages sent{phases_.steps_done() - begun_.step,
                           communicator_.of_ranks(static_cast<double>(phases_.sent_bytes()))};
   run_log_.sent(sent);
@@ -255,6 +256,15 @@ void SessionRun::warn_of_risen_loss() {
           "or a longer burn_in",
           risen->from,
           risen->to));
+    }
+  });
+}
+
+void SessionRun::warn_of_unequal_copies() {
+  const std::optional<std::string> text = communicator_.agree(unequal_copies_);
+  on_root(communicator_, [&] {
+    if (text && !told_of_copies_) {
+      warn(*text);
     }
   });
 }

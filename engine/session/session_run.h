@@ -93,6 +93,10 @@ class SessionRun {
   void keep_state(TrainingRun& run);
   void say_what_is_kept(const Communicator& trains);
   void settle_kept_state();
+  // Compares the copies that ranks have of parameters now and then. What differs is told once: by
+  // rank 0 at once, of replicas that it is not in at the end.
+  void compare_copies(TrainingRun& run);
+  void warn_of_unequal_copies();
 
   [[nodiscard]] bool is_out_of_patience() const {
     return request_.patience > 0 && record_.evaluations_since_best() >= request_.patience;
@@ -135,12 +139,14 @@ class SessionRun {
   partitioner::Partition partition_;  // that there is now
   TrainingPhases phases_;
   RunRecord record_;
-  bool owes_test_ = false;               // of the epoch that ended with the run to resume
-  StepComparison step_comparison_;       // rank 0
-  std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
-  PictureWait picture_wait_;             // rank 0
-  std::optional<FaultsSince> faults_;    // rank 0
-  std::optional<KeptState> kept_state_;  // by the plan at hand
+  bool owes_test_ = false;                     // of the epoch that ended with the run to resume
+  StepComparison step_comparison_;             // rank 0
+  std::optional<LossTrend> loss_trend_;        // rank 0 adds to it
+  std::optional<std::string> unequal_copies_;  // of parameters, on the ranks that know of some
+  bool told_of_copies_ = false;                // rank 0
+  PictureWait picture_wait_;                   // rank 0
+  std::optional<FaultsSince> faults_;          // rank 0
+  std::optional<KeptState> kept_state_;        // by the plan at hand
 };
 
 }  // namespace tessera::engine

@@ -93,13 +93,13 @@ class Agent {
   std::map<std::string, std::string> environment_;
   std::string folder_;
   std::list<RankProcess> ranks_;
-  long world_ = 0;
+  Index world_ = 0;
   std::optional<json> next_world_;  // once the processes of the last one are gone
   double next_world_s_ = 0;
-  long killed_for_memory_ = 0;
+  Index killed_for_memory_ = 0;
   std::optional<MirrorCopy> mirror_;
-  json record_;     // of the run, for a supervisor that takes over
-  long place_ = 0;  // among the devices, the supervisor's own first
+  json record_;      // of the run, for a supervisor that takes over
+  Index place_ = 0;  // among the devices, the supervisor's own first
   double next_take_over_s_ = 0;
   double noted_s_ = 0;  // when it was last noted that the supervisor is heard
   bool ends_ = false;
@@ -298,8 +298,8 @@ void Agent::greet(const json& message) {
   place_ = number_in(message, "place");
   const auto record = message.find("record");
   record_ = record == message.end() ? json() : *record;
-  const long generation = number_in(record_, "generation");
-  const long newest = generation_of(StateFolder::of_run(run_) / kRecordName);
+  const Index generation = number_in(record_, "generation");
+  const Index newest = generation_of(StateFolder::of_run(run_) / kRecordName);
   if (generation < newest) {
     supervisor_.send(json{{"is", "superseded"}, {"generation", newest}});
     return;
@@ -420,7 +420,7 @@ void Agent::look_at_rank(RankProcess& rank) {
     supervisor_.send(json{{"is", "late"},
                           {"world", world_},
                           {"rank", rank.rank},
-                          {"silent_ms", static_cast<long>(silent_s * 1000)}});
+                          {"silent_ms", static_cast<Index>(silent_s * 1000)}});
   }
 }
 
@@ -435,7 +435,7 @@ void Agent::look_at_ranks() {
       continue;
     }
     look_at_rank(*rank);  // what it said last
-    const long kills = kills_for_memory();
+    const Index kills = kills_for_memory();
     supervisor_.send(json{{"is", "exit"},
                           {"world", world_},
                           {"rank", rank->rank},

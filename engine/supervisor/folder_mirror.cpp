@@ -123,7 +123,7 @@ void MirrorCopy::take(const nlohmann::json& part) {
   const bool appends = part.value("appends", false);
   const std::filesystem::path target = folder_ / name;
   const std::filesystem::path file = appends ? target : folder_ / (name + kUnfinished);
-  const long offset = number_in(part, "offset");
+  const Index offset = number_in(part, "offset");
   const std::vector<unsigned char> bytes = decoded(text_in(part, "bytes"));
   std::error_code error;
   std::filesystem::create_directories(folder_, error);

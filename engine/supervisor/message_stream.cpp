@@ -125,9 +125,9 @@ std::string text_in(const nlohmann::json& message, const char* name) {
   return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-long number_in(const nlohmann::json& message, const char* name, long otherwise) {
+Index number_in(const nlohmann::json& message, const char* name, Index otherwise) {
   const auto found = message.find(name);
-  return found != message.end() && found->is_number_integer() ? found->get<long>() : otherwise;
+  return found != message.end() && found->is_number_integer() ? found->get<Index>() : otherwise;
 }
 
 }  // namespace tessera::engine

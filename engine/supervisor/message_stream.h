@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/base/region.h"
+
 namespace tessera::engine {
 
 // A file descriptor that is closed with it.
@@ -71,6 +73,6 @@ class LineStream {
 // Members of a message that is not to be trusted; `otherwise` where it is missing or of another
 // type.
 [[nodiscard]] std::string text_in(const nlohmann::json& message, const char* name);
-[[nodiscard]] long number_in(const nlohmann::json& message, const char* name, long otherwise = 0);
+[[nodiscard]] Index number_in(const nlohmann::json& message, const char* name, Index otherwise = 0);
 
 }  // namespace tessera::engine

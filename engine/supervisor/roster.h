@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "partitioner/base/region.h"
+
 namespace tessera::engine {
 
 class Roster {
@@ -30,7 +32,7 @@ class Roster {
   // What is left to be done, and what a change of devices costs.
   struct Prospect {
     double step_s = 0;  // with the devices that take part; 0: not known yet
-    long steps_left = 0;
+    Index steps_left = 0;
     double change_s = 0;  // of standing still
   };
   // Devices that have been reachable for long enough, and with which what is left would take less

@@ -72,7 +72,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.folder = read.at("folder").get<std::string>();
     record.run_folder = read.at("run_folder").get<std::string>();
     record.remote_shell = read.at("remote_shell").get<std::string>();
-    record.generation = read.at("generation").get<long>();
+    record.generation = read.at("generation").get<Index>();
     for (const nlohmann::json& host : read.at("hosts")) {
       record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
     }
@@ -90,7 +90,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
   return record;
 }
 
-long generation_of(const std::filesystem::path& file) {
+Index generation_of(const std::filesystem::path& file) {
   try {
     return read_supervisor_record(file).generation;
   } catch (const InputError&) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/supervisor/host_list.h"
+#include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
@@ -21,7 +22,7 @@ struct SupervisorRecord {
   std::string folder;              // that the run was started in, absolute
   std::string run_folder;          // absolute
   std::string remote_shell;
-  long generation = 0;  // how often a supervisor has taken over or gone on
+  Index generation = 0;  // how often a supervisor has taken over or gone on
 };
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
@@ -31,6 +32,6 @@ struct SupervisorRecord {
 [[nodiscard]] SupervisorRecord read_supervisor_record(const std::filesystem::path& file);
 
 // 0 where read_supervisor_record() would throw.
-[[nodiscard]] long generation_of(const std::filesystem::path& file);
+[[nodiscard]] Index generation_of(const std::filesystem::path& file);
 
 }  // namespace tessera::engine

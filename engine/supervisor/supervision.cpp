@@ -7,7 +7,7 @@
 
 namespace tessera::engine {
 
-std::optional<double> longest_phase_s(std::string_view phase, double step_s, long steps) {
+std::optional<double> longest_phase_s(std::string_view phase, double step_s, Index steps) {
   constexpr double kLeast_s = 30;
   constexpr double kTimes = 20;
   if (phase == "steps") {
@@ -39,7 +39,7 @@ bool travels(std::string_view variable) {
 namespace {
 
 // The number after a word at the start of a line; 0 where there is none.
-long number_after(const std::string& path, const std::string& word) {
+Index number_after(const std::string& path, const std::string& word) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (line.rfind(word + ' ', 0) == 0) {
@@ -51,7 +51,7 @@ long number_after(const std::string& path, const std::string& word) {
 
 }  // namespace
 
-long kills_for_memory() {
+Index kills_for_memory() {
   return number_after("/proc/vmstat", "oom_kill");
 }
 

@@ -36,7 +36,7 @@ inline constexpr int kPaused = 128 + SIGUSR1;
 // others:  never: nothing predicts how long pictures are listed, or a partition is searched.
 [[nodiscard]] std::optional<double> longest_phase_s(std::string_view phase,
                                                     double step_s,
-                                                    long steps);
+                                                    Index steps);
 
 // Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
 // program, but for what agents set themselves.
@@ -44,6 +44,6 @@ inline constexpr int kPaused = 128 + SIGUSR1;
 
 // Processes that the kernel has killed on this machine, or in this control group, since memory ran
 // out; 0 where it does not say.
-[[nodiscard]] long kills_for_memory();
+[[nodiscard]] Index kills_for_memory();
 
 }  // namespace tessera::engine

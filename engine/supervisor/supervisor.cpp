@@ -122,7 +122,7 @@ class SupervisedRun {
   std::vector<int> file_order_;   // place in the host file of each
   Roster roster_;
   std::optional<World> world_;
-  long worlds_ = 0;
+  Index worlds_ = 0;
   double beat_s_ = 0;
   int signal_ = 0;
   bool pausing_ = false;
@@ -131,7 +131,7 @@ class SupervisedRun {
   int faults_in_a_row_ = 0;
   double change_s_ = 5;   // what the last change of devices took
   std::string phase_;     // of rank 0
-  long phase_steps_ = 0;  // what it should take at most, 0: unknown
+  Index phase_steps_ = 0;  // what it should take at most, 0: unknown
   double phase_since_s_ = 0;
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
@@ -284,7 +284,7 @@ void SupervisedRun::start_agent(int device) {
                      world_.has_value(),
                      json{{"do", "hello"},
                           {"run", record_.run_number},
-                          {"limit_ms", static_cast<long>(silence_s_ * 1000)},
+                          {"limit_ms", static_cast<Index>(silence_s_ * 1000)},
                           {"folder", record_.folder},
                           {"place", device},
                           {"takes_over", request_.takes_over ? 1 : 0},
@@ -399,7 +399,7 @@ void SupervisedRun::take(int device, const json& message) {
     say(name_of(device) + ": " + text_in(message, "text"));
     return;
   }
-  const long rank = number_in(message, "rank", -1);
+  const Index rank = number_in(message, "rank", -1);
   if (!world_ || number_in(message, "world") != world_->number() || !world_->has_rank(rank) ||
       world_->device_of(static_cast<int>(rank)) != device) {
     return;
@@ -469,7 +469,7 @@ void SupervisedRun::take_status(int device, const json& message) {
     phase_since_s_ = now_s();
   }
   if (number_in(message, "rank") == 0 && status.find("step") != status.end()) {
-    const long step = number_in(status, "step");
+    const Index step = number_in(status, "step");
     world_->finish_step(step, number_in(status, "last"), now_s());
     if (fault_s_) {
       change_s_ = now_s() - *fault_s_;
@@ -485,7 +485,7 @@ void SupervisedRun::take_status(int device, const json& message) {
   const auto silent = status.find("silent");
   if (silent != status.end() && silent->is_array() && !silent->empty()) {
     const json& first = silent->front();
-    const long rank = first.is_number_integer() ? first.get<long>() : -1;
+    const Index rank = first.is_number_integer() ? first.get<Index>() : -1;
     if (world_->has_rank(rank)) {
       const int other = world_->device_of(static_cast<int>(rank));
       fault(fmt::format("{} has heard nothing of {}", name_of(device), name_of(other)),
@@ -824,7 +824,7 @@ void SupervisedRun::start_world() {
 
 // For the loss of each device that may be lost.
 void SupervisedRun::plan_ahead() {
-  constexpr long kSettled = 3;  // steps
+  constexpr Index kSettled = 3;  // steps
   if (world_ && world_->steps_done() == kSettled) {
     const std::vector<int> all = roster_.taking_part();
     for (const int lost : all) {

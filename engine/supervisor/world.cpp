@@ -20,7 +20,7 @@ std::vector<int> ranks_of_devices(const std::vector<int>& devices) {
 
 }  // namespace
 
-World::World(long number, std::vector<int> devices, double now_s)
+World::World(Index number, std::vector<int> devices, double now_s)
     : number_(number),
       devices_(std::move(devices)),
       pmi_(size(), process_mapping(ranks_of_devices(devices_))),
@@ -28,7 +28,7 @@ World::World(long number, std::vector<int> devices, double now_s)
       started_s_(now_s),
       moved_s_(now_s) {}
 
-void World::finish_step(long step, long last, double now_s) {
+void World::finish_step(Index step, Index last, double now_s) {
   constexpr std::size_t kLatest = 15;
   if (steps_done_ > 0) {
     latest_s_.push_back(now_s - moved_s_);

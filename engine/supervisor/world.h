@@ -8,28 +8,29 @@
 
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/pmi_server.h"
+#include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
 class World {
  public:
   // `devices` has the device of each rank; those of one device follow each other.
-  World(long number, std::vector<int> devices, double now_s);
+  World(Index number, std::vector<int> devices, double now_s);
 
-  [[nodiscard]] long number() const { return number_; }
+  [[nodiscard]] Index number() const { return number_; }
   [[nodiscard]] int size() const { return static_cast<int>(devices_.size()); }
   [[nodiscard]] int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] bool has_rank(long rank) const { return rank >= 0 && rank < size(); }
+  [[nodiscard]] bool has_rank(Index rank) const { return rank >= 0 && rank < size(); }
   [[nodiscard]] PmiServer& pmi() { return pmi_; }
 
-  void finish_step(long step, long last, double now_s);
+  void finish_step(Index step, Index last, double now_s);
   void finish_rank(int rank, const ProcessEnd& end);
 
   // 0: none is finished yet.
-  [[nodiscard]] long step() const { return step_; }
-  [[nodiscard]] long last_step() const { return last_; }
-  [[nodiscard]] long steps_done() const { return steps_done_; }  // by this world
-  [[nodiscard]] double step_s() const;                           // median of the latest; 0: unknown
+  [[nodiscard]] Index step() const { return step_; }
+  [[nodiscard]] Index last_step() const { return last_; }
+  [[nodiscard]] Index steps_done() const { return steps_done_; }  // by this world
+  [[nodiscard]] double step_s() const;  // median of the latest; 0: unknown
   // When it was started, or finished a step last.
   [[nodiscard]] double moved_s() const { return moved_s_; }
   [[nodiscard]] double started_s() const { return started_s_; }
@@ -41,15 +42,15 @@ class World {
   [[nodiscard]] const std::vector<std::optional<ProcessEnd>>& ends() const { return ends_; }
 
  private:
-  long number_;
+  Index number_;
   std::vector<int> devices_;
   PmiServer pmi_;
   std::vector<std::optional<ProcessEnd>> ends_;
   std::optional<ProcessEnd> failure_;
   std::vector<double> latest_s_;  // of steps
-  long step_ = 0;
-  long last_ = 0;
-  long steps_done_ = 0;
+  Index step_ = 0;
+  Index last_ = 0;
+  Index steps_done_ = 0;
   double started_s_;
   double moved_s_;
 };

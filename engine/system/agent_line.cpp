@@ -106,12 +106,12 @@ AgentLine::AgentLine() {
 
 AgentLine::~AgentLine() = default;
 
-void AgentLine::tell_phase(const std::string& phase, long steps) const {
+void AgentLine::tell_phase(const std::string& phase, Index steps) const {
   tell(thread_ ? thread_->agent() : -1,
        R"({"phase":")" + phase + R"(","steps":)" + std::to_string(steps) + "}");
 }
 
-void AgentLine::tell_step(long step, long last) const {
+void AgentLine::tell_step(Index step, Index last) const {
   tell(thread_ ? thread_->agent() : -1,
        R"({"step":)" + std::to_string(step) + R"(,"last":)" + std::to_string(last) + "}");
 }

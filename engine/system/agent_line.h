@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/base/region.h"
+
 namespace tessera::engine {
 
 // The folder in which the state of the last step is to be kept; empty: nowhere.
@@ -30,8 +32,8 @@ class AgentLine {
 
   // "setup", "steps" or "test"; one that should take no longer than so many steps, where that is
   // known.
-  void tell_phase(const std::string& phase, long steps = 0) const;
-  void tell_step(long step, long last) const;
+  void tell_phase(const std::string& phase, Index steps = 0) const;
+  void tell_step(Index step, Index last) const;
   // Ranks of which this one has heard nothing.
   void tell_silent(const std::vector<int>& ranks) const;
 

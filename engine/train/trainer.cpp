@@ -241,7 +241,7 @@ void Trainer::keep_statistics() {
 }
 
 void Trainer::restore_statistics() {
-  auto kept = statistics_.cbegin();
+  const float* kept = statistics_.data();
   for (Parameter<float>& parameter : execution_.parameters_under_way().all()) {
     if (is_running_statistic(*parameter.plan)) {
       std::copy_n(kept, parameter.values.size(), parameter.values.data());

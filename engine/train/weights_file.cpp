@@ -180,7 +180,7 @@ class WeightsSource {
       darknet_->read_weight(plan.layer, begin, chunk);
     } else {
       LayerWeights vectors = darknet_->vectors(plan.layer);
-      std::copy_n(of_kind(vectors, plan.kind).begin() + begin, chunk.size(), chunk.begin());
+      std::copy_n(of_kind(vectors, plan.kind).data() + begin, chunk.size(), chunk.begin());
     }
   }
 

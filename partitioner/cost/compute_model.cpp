@@ -427,17 +427,17 @@ LayerTimes::Tile LayerTimes::standard(int layer, Tile tile) const {
 }
 
 std::size_t LayerTimes::Hash::operator()(const Tile& tile) const {
-  auto hash = static_cast<std::size_t>(tile.kind);
-  std::size_t factor = 1;
+  auto hash = static_cast<std::uint64_t>(tile.kind);
+  std::uint64_t factor = 1;
   for (const Region* region : {&tile.computed, &tile.backward}) {
     for (const Range& range : {region->images, region->channels, region->rows, region->cols}) {
       for (const Index number : {range.begin, range.end}) {
         factor *= 0x9e3779b97f4a7c15U;
-        hash += static_cast<std::size_t>(number) * factor;
+        hash += static_cast<std::uint64_t>(number) * factor;
       }
     }
   }
-  return hash ^ (hash >> 32U);
+  return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
 }  // namespace tessera::partitioner

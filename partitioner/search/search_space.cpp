@@ -97,9 +97,9 @@ std::vector<double> row_weights(const Arrangement& arrangement) {
     return part_weights(weights, arrangement.rows, arrangement.cols);
   }
   std::vector<double> sums;
-  auto tile = weights.begin();
+  const double* tile = weights.data();
   for (const Index parts : arrangement.bands) {
-    const auto end = tile + parts * arrangement.cols;
+    const double* const end = tile + parts * arrangement.cols;
     sums.push_back(std::accumulate(tile, end, 0.0));
     tile = end;
   }
@@ -181,7 +181,7 @@ Cut cut_of(const std::vector<double>& weights, Index parts, Index stride, Index 
 // The rows of a group in bands by the weights of each, its images by those of its tiles.
 void cut_bands(const Arrangement& arrangement, Index batch, Index rows, Group& group) {
   group.rows = weighted_cut(row_weights(arrangement), rows, 1);
-  auto first = arrangement.weights.begin();
+  const double* first = arrangement.weights.data();
   for (const Index parts : arrangement.bands) {
     const Index tiles = parts * arrangement.cols;
     std::vector<double> band_weights;

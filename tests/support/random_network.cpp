@@ -127,9 +127,9 @@ class NetworkMaker {
         return try_layer(random_max_pool(draw_, wishes_.of_detectors), {map});
       case 2:
       case 3:
-        return try_layer(random_shortcut(), {map, random_map()});
+        return try_layer_of({map, random_map()}, [this] { return random_shortcut(); });
       case 4:
-        return try_layer(random_route(), random_maps());
+        return try_layer_of(random_maps(), [this] { return random_route(); });
       case 5:
         return try_layer(
             partitioner::Upsample{draw_.between(2, 3), draw_.chance(0.5) ? 1.0 : -0.75}, {map});
@@ -149,9 +149,11 @@ class NetworkMaker {
   void add_detector_layer(int map) {
     switch (draw_.between(0, 4)) {
       case 0:
-        return try_layer(random_shortcut(), maps_like(map, draw_.between(3, 4)));
+        return try_layer_of(maps_like(map, draw_.between(3, 4)),
+                            [this] { return random_shortcut(); });
       case 1:
-        return try_layer(partitioner::Sam{random_activation(draw_, true)}, maps_like(map, 2));
+        return try_layer_of(maps_like(map, 2),
+                            [this] { return partitioner::Sam{random_activation(draw_, true)}; });
       case 2:
         return add_scaled(map);
       case 3:
@@ -239,6 +241,13 @@ class NetworkMaker {
     return maps;
   }
 
+  // Where both are drawn: first the inputs. Compilers for other processors evaluate arguments of a
+  // call in another order.
+  template <class MakeOperation>
+  void try_layer_of(const std::vector<int>& inputs, const MakeOperation& operation) {
+    try_layer(operation(), inputs);
+  }
+
   // Leaves the network as it is where the layer does not fit or its map would be large.
   void try_layer(const Operation& operation, const std::vector<int>& inputs) {
     try {
@@ -302,7 +311,7 @@ Group random_group(Draw& draw, const Network& network, Index batch, int ranks, i
     std::swap(all[static_cast<std::size_t>(tile)],
               all[static_cast<std::size_t>(draw.between(tile, ranks - 1))]);
   }
-  group.ranks.assign(all.begin(), all.begin() + group.tiles());
+  group.ranks.assign(all.data(), all.data() + group.tiles());
   const double reduction = draw.among({0.0, 0.5, 1.0});
   for (int layer = group.first; layer <= group.last; ++layer) {
     if (draw.chance(reduction)) {

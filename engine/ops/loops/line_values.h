@@ -34,10 +34,9 @@ class LineValues {
   // The values of one line, one for each channel of the run.
   void put(const Range& run, Index n, Index row, const Value* of_channels) {
     const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
-    std::copy_n(
-        of_channels,
-        run.size(),
-        values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
+    std::copy_n(of_channels,
+                run.size(),
+                values_.data() + at * region_.channels.size() + run.begin - region_.channels.begin);
   }
 
   // The total of each channel, by `add(total, value)`.

@@ -69,10 +69,11 @@ template <class T>
 std::vector<std::uint32_t> largest_places(std::span<const T> values, Index kept) {
   std::vector<std::int32_t> magnitudes(values.size());
   std::transform(values.begin(), values.end(), magnitudes.begin(), magnitude_bits<T>);
-  const auto last = magnitudes.begin() + kept - 1;
-  std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
+  std::int32_t* const first = magnitudes.data();
+  std::int32_t* const last = first + kept - 1;
+  std::nth_element(first, last, first + magnitudes.size(), std::greater<>());
   const std::int32_t least = *last;
-  auto equal = kept - std::count_if(magnitudes.begin(), last, [least](std::int32_t magnitude) {
+  auto equal = kept - std::count_if(first, last, [least](std::int32_t magnitude) {
                  return magnitude > least;
                });
   std::vector<std::uint32_t> places;

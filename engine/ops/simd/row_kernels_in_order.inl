@@ -28,15 +28,13 @@ template <Index kCount, class Run>
 // Calls run.operator()<V>(lane), which returns how many of a row's cells it has done, for vectors
 // that together are the channels of a row. Returns the same; 0 where a row is not of such vectors,
 // side by side.
-template <class T, Index kCount, class Run>
+template <class T, class Run>
 [[gnu::always_inline]] inline Index for_each_lane(Index channels, bool side_by_side, Run run) {
   Index done = 0;
-  if constexpr (kCount > 0) {
-    if (side_by_side && (channels == 16 || channels == 8)) {
+  if (side_by_side && (channels == 16 || channels == 8)) {
 #pragma GCC unroll 1
-      for (Index lane = 0; lane < channels; lane += kRowFloats) {
-        done = run.template operator()<typename RowVector<T, kRowFloats>::Type>(lane);
-      }
+    for (Index lane = 0; lane < channels; lane += kRowFloats) {
+      done = run.template operator()<typename RowVector<T, kRowFloats>::Type>(lane);
     }
   }
   return done;
@@ -45,28 +43,32 @@ template <class T, Index kCount, class Run>
 template <Kind kKind>
 [[gnu::noinline]] Index normalize_at_once(const NormalizeRow<float>& given) {
   constexpr Index kCount = kCellsAtOnce<kKind>;
-  const NormalizeRow<float> row = given;  // which no store can change
-  const bool side_by_side = row.x_step == row.channels && row.y_step == row.channels;
-  return for_each_lane<float, kCount>(row.channels, side_by_side, [&]<class V>(Index lane) {
-    const VectorNorms<float, V> norms(*row.norms, lane);
-    return for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
-      V values[kCount];
+  if constexpr (kCount == 0) {
+    return 0;
+  } else {
+    const NormalizeRow<float> row = given;  // which no store can change
+    const bool side_by_side = row.x_step == row.channels && row.y_step == row.channels;
+    return for_each_lane<float>(row.channels, side_by_side, [&]<class V>(Index lane) {
+      const VectorNorms<float, V> norms(*row.norms, lane);
+      return for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
+        V values[kCount];
 #pragma GCC unroll 4
-      for (Index i = 0; i < kCount; ++i) {
-        const float* x = row.x + (first + i) * row.x_step + lane;
-        prefetch_row(x);
-        values[i] = load_row<V>(x);
-      }
+        for (Index i = 0; i < kCount; ++i) {
+          const float* x = row.x + (first + i) * row.x_step + lane;
+          prefetch_row(x);
+          values[i] = load_row<V>(x);
+        }
 #pragma GCC unroll 4
-      for (Index i = 0; i < kCount; ++i) {
-        values[i] = activated<float, kKind>(row.activation, norms.sum(norms.normal(values[i])));
-      }
+        for (Index i = 0; i < kCount; ++i) {
+          values[i] = activated<float, kKind>(row.activation, norms.sum(norms.normal(values[i])));
+        }
 #pragma GCC unroll 4
-      for (Index i = 0; i < kCount; ++i) {
-        store_row(row.y + (first + i) * row.y_step + lane, values[i]);
-      }
+        for (Index i = 0; i < kCount; ++i) {
+          store_row(row.y + (first + i) * row.y_step + lane, values[i]);
+        }
+      });
     });
-  });
+  }
 }
 
 void normalize_in_order(const NormalizeRow<float>& row) {
@@ -85,32 +87,36 @@ template <Kind kKind>
                                   double* shift_sums,
                                   double* scale_sums) {
   constexpr Index kCount = kCellsAtOnce<kKind>;
-  const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
-  return for_each_lane<float, kCount>(row.channels, side_by_side, [&]<class V>(Index lane) {
-    const VectorNorms<float, V> norms(*row.norms, lane);
-    GradientStatistics<float, V> sums(shift_sums + lane, scale_sums + lane);
-    const Index done =
-        for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
-          V normals[kCount];
-          V gradients[kCount];
+  if constexpr (kCount == 0) {
+    return 0;
+  } else {
+    const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
+    return for_each_lane<float>(row.channels, side_by_side, [&]<class V>(Index lane) {
+      const VectorNorms<float, V> norms(*row.norms, lane);
+      GradientStatistics<float, V> sums(shift_sums + lane, scale_sums + lane);
+      const Index done =
+          for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
+            V normals[kCount];
+            V gradients[kCount];
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            const float* x = row.x + (first + i) * row.x_step + lane;
-            const float* gradient = row.gradient + (first + i) * row.gradient_step + lane;
-            prefetch_row(x);
-            prefetch_row(gradient);
-            normals[i] = norms.normal(load_row<V>(x));
-            gradients[i] = through_activation<float, kKind>(
-                row.activation, load_row<V>(gradient), norms.sum(normals[i]));
-          }
+            for (Index i = 0; i < kCount; ++i) {
+              const float* x = row.x + (first + i) * row.x_step + lane;
+              const float* gradient = row.gradient + (first + i) * row.gradient_step + lane;
+              prefetch_row(x);
+              prefetch_row(gradient);
+              normals[i] = norms.normal(load_row<V>(x));
+              gradients[i] = through_activation<float, kKind>(
+                  row.activation, load_row<V>(gradient), norms.sum(normals[i]));
+            }
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            sums.add(gradients[i], normals[i]);
-          }
-        });
-    sums.store(shift_sums + lane, scale_sums + lane);
-    return done;
-  });
+            for (Index i = 0; i < kCount; ++i) {
+              sums.add(gradients[i], normals[i]);
+            }
+          });
+      sums.store(shift_sums + lane, scale_sums + lane);
+      return done;
+    });
+  }
 }
 
 void gradient_statistics_in_order(const NormalizeGradientRow<float>& row,
@@ -131,30 +137,34 @@ template <Kind kKind>
                                  const BlockNorms<float>& by,
                                  float* to) {
   constexpr Index kCount = kCellsAtOnce<kKind>;
-  const NormalizeGradientRow<float> row = given;
-  const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
-  return for_each_lane<float, kCount>(row.channels, side_by_side, [&]<class V>(Index lane) {
-    const VectorNorms<float, V> norms(*row.norms, lane);
-    const VectorNorms<float, V> through(by, lane);
-    return for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
-      V results[kCount];
+  if constexpr (kCount == 0) {
+    return 0;
+  } else {
+    const NormalizeGradientRow<float> row = given;
+    const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
+    return for_each_lane<float>(row.channels, side_by_side, [&]<class V>(Index lane) {
+      const VectorNorms<float, V> norms(*row.norms, lane);
+      const VectorNorms<float, V> through(by, lane);
+      return for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
+        V results[kCount];
 #pragma GCC unroll 4
-      for (Index i = 0; i < kCount; ++i) {
-        const float* from = row.x + (first + i) * row.x_step + lane;
-        const float* gradients = row.gradient + (first + i) * row.gradient_step + lane;
-        prefetch_row(from);
-        prefetch_row(gradients);
-        const V x = load_row<V>(from);
-        const V gradient = through_activation<float, kKind>(
-            row.activation, load_row<V>(gradients), norms.sum(norms.normal(x)));
-        results[i] = through.scale * (gradient - through.shift - through.normal(x));
-      }
+        for (Index i = 0; i < kCount; ++i) {
+          const float* from = row.x + (first + i) * row.x_step + lane;
+          const float* gradients = row.gradient + (first + i) * row.gradient_step + lane;
+          prefetch_row(from);
+          prefetch_row(gradients);
+          const V x = load_row<V>(from);
+          const V gradient = through_activation<float, kKind>(
+              row.activation, load_row<V>(gradients), norms.sum(norms.normal(x)));
+          results[i] = through.scale * (gradient - through.shift - through.normal(x));
+        }
 #pragma GCC unroll 4
-      for (Index i = 0; i < kCount; ++i) {
-        store_row(to + (first + i) * row.x_step + lane, results[i]);
-      }
+        for (Index i = 0; i < kCount; ++i) {
+          store_row(to + (first + i) * row.x_step + lane, results[i]);
+        }
+      });
     });
-  });
+  }
 }
 
 void normalize_gradient_in_order(const NormalizeGradientRow<float>& row,
@@ -175,33 +185,37 @@ template <Kind kKind>
                                                     double* sums) {
   // Swish finds its slope one number at a time, from the value.
   constexpr Index kCount = kKind == Kind::Swish ? 0 : kCellsAtOnce<kKind>;
-  const ActivationGradientRow<float> row = given;
-  const bool side_by_side = row.y_step == row.channels && row.gradient_step == row.channels &&
-                            (row.x == nullptr || row.x_step == row.channels);
-  return for_each_lane<float, kCount>(row.channels, side_by_side, [&]<class V>(Index lane) {
-    auto sum = load_doubles<float, V>(sums + lane);
-    const Index done =
-        for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
-          V results[kCount];
+  if constexpr (kCount == 0) {
+    return 0;
+  } else {
+    const ActivationGradientRow<float> row = given;
+    const bool side_by_side = row.y_step == row.channels && row.gradient_step == row.channels &&
+                              (row.x == nullptr || row.x_step == row.channels);
+    return for_each_lane<float>(row.channels, side_by_side, [&]<class V>(Index lane) {
+      auto sum = load_doubles<float, V>(sums + lane);
+      const Index done =
+          for_each_run_of<kCount>(row.cells, [&](Index first) __attribute__((always_inline)) {
+            V results[kCount];
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            const float* x = row.x + (first + i) * row.x_step + lane;  // if the slope needs it
-            results[i] = times_slope<float, kKind>(
-                row.activation,
-                load_row<V>(row.gradient + (first + i) * row.gradient_step + lane),
-                x,
-                load_row<V>(row.y + (first + i) * row.y_step + lane));
-          }
+            for (Index i = 0; i < kCount; ++i) {
+              const float* x = row.x + (first + i) * row.x_step + lane;  // if the slope needs it
+              results[i] = times_slope<float, kKind>(
+                  row.activation,
+                  load_row<V>(row.gradient + (first + i) * row.gradient_step + lane),
+                  x,
+                  load_row<V>(row.y + (first + i) * row.y_step + lane));
+            }
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            store_row(row.gradient + (first + i) * row.gradient_step + lane, results[i]);
-            const auto wide = to_doubles<float>(results[i]);
-            for_each_double([](auto& total, const auto& of) { total += of; }, sum, wide);
-          }
-        });
-    store_doubles(sums + lane, sum);
-    return done;
-  });
+            for (Index i = 0; i < kCount; ++i) {
+              store_row(row.gradient + (first + i) * row.gradient_step + lane, results[i]);
+              const auto wide = to_doubles<float>(results[i]);
+              for_each_double([](auto& total, const auto& of) { total += of; }, sum, wide);
+            }
+          });
+      store_doubles(sums + lane, sum);
+      return done;
+    });
+  }
 }
 
 void activation_gradient_in_order(const ActivationGradientRow<float>& row, double* sums) {
@@ -267,7 +281,7 @@ void activate_in_order(const RowPair<float>& rows, Activation activation, float*
 void add_cells_in_order(const float* x, Index step, Index cells, Index channels, double* sums) {
   constexpr Index kCount = 4;
   const bool side_by_side = step == channels;
-  const Index done = for_each_lane<float, kCount>(channels, side_by_side, [&]<class V>(Index lane) {
+  const Index done = for_each_lane<float>(channels, side_by_side, [&]<class V>(Index lane) {
     auto sum = load_doubles<float, V>(sums + lane);
     const auto add_run = [&](Index first) __attribute__((always_inline)) {
       Doubles<float, V> values[kCount];
@@ -293,7 +307,7 @@ void add_products_in_order(const RowPair<float>& rows, const float* y, double* s
   constexpr Index kCount = 4;
   const bool side_by_side = rows.x_step == rows.channels && rows.y_step == rows.channels;
   const Index channels = rows.channels;
-  const Index done = for_each_lane<float, kCount>(channels, side_by_side, [&]<class V>(Index lane) {
+  const Index done = for_each_lane<float>(channels, side_by_side, [&]<class V>(Index lane) {
     auto sum = load_doubles<float, V>(sums + lane);
     const Index runs =
         for_each_run_of<kCount>(rows.cells, [&](Index first) __attribute__((always_inline)) {
@@ -331,7 +345,7 @@ Index pool_at_once(const PoolRow<float>& given) {
   constexpr Index kSide = 2;
   const PoolRow<float> row = given;
   const bool side_by_side = row.x_step == row.channels;
-  return for_each_lane<float, kCount>(row.channels, side_by_side, [&]<class V>(Index lane) {
+  return for_each_lane<float>(row.channels, side_by_side, [&]<class V>(Index lane) {
     using N = Numbers<V, float>;
     return for_each_run_of<kCount>(row.windows, [&](Index first) __attribute__((always_inline)) {
       V best[kCount];
@@ -390,7 +404,7 @@ Index unpool_at_once(const UnpoolRow<float>& given) {
   const UnpoolRow<float> row = given;
   const ArgmaxRow<float>& from = row.from;
   const bool side_by_side = from.gradient_step == from.channels && row.x_step == from.channels;
-  return for_each_lane<float, kCount>(from.channels, side_by_side, [&]<class V>(Index lane) {
+  return for_each_lane<float>(from.channels, side_by_side, [&]<class V>(Index lane) {
     return for_each_run_of<kCount>(from.windows, [&](Index first) __attribute__((always_inline)) {
       V cells[kCount][kCols];
       float* const x = row.x + first * row.x_window + lane;
@@ -431,41 +445,45 @@ template <Kind kKind>
                                          double* shift_sums,
                                          double* scale_sums) {
   constexpr Index kCount = kCellsAtOnce<kKind> < 2 ? kCellsAtOnce<kKind> : 2;
-  constexpr Index kCols = 2;
-  const ArgmaxRow<float>& from = row.from;
-  const bool side_by_side = row.x_step == from.channels && from.gradient_step == from.channels;
-  return for_each_lane<float, kCount>(from.channels, side_by_side, [&]<class V>(Index lane) {
-    const VectorNorms<float, V> norms(*row.norms, lane);
-    GradientStatistics<float, V> sums(shift_sums + lane, scale_sums + lane);
-    const Index done =
-        for_each_run_of<kCount>(from.windows, [&](Index first) __attribute__((always_inline)) {
-          V normals[kCount];
-          V gradients[kCount];
+  if constexpr (kCount == 0) {
+    return 0;
+  } else {
+    constexpr Index kCols = 2;
+    const ArgmaxRow<float>& from = row.from;
+    const bool side_by_side = row.x_step == from.channels && from.gradient_step == from.channels;
+    return for_each_lane<float>(from.channels, side_by_side, [&]<class V>(Index lane) {
+      const VectorNorms<float, V> norms(*row.norms, lane);
+      GradientStatistics<float, V> sums(shift_sums + lane, scale_sums + lane);
+      const Index done =
+          for_each_run_of<kCount>(from.windows, [&](Index first) __attribute__((always_inline)) {
+            V normals[kCount];
+            V gradients[kCount];
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            const WindowGradient<float, V> of(from, first + i, lane);
-            const float* cells = row.x + (first + i) * kCols * row.x_step + lane;
-            V x{};
-            V share{};
+            for (Index i = 0; i < kCount; ++i) {
+              const WindowGradient<float, V> of(from, first + i, lane);
+              const float* cells = row.x + (first + i) * kCols * row.x_step + lane;
+              V x{};
+              V share{};
 #pragma GCC unroll 2
-            for (Index c = 0; c < kCols; ++c) {
-              const float* cell = cells + c * row.x_step;
-              prefetch_row(cell);
-              x = of.where_argmax(from.first + c, load_row<V>(cell), x);
-              share = of.where_argmax(from.first + c, of.gradient, share);
+              for (Index c = 0; c < kCols; ++c) {
+                const float* cell = cells + c * row.x_step;
+                prefetch_row(cell);
+                x = of.where_argmax(from.first + c, load_row<V>(cell), x);
+                share = of.where_argmax(from.first + c, of.gradient, share);
+              }
+              normals[i] = norms.normal(x);
+              gradients[i] = through_activation<float, kKind>(
+                  row.activation, share, norms.sum(normals[i]));
             }
-            normals[i] = norms.normal(x);
-            gradients[i] = through_activation<float, kKind>(
-                row.activation, share, norms.sum(normals[i]));
-          }
 #pragma GCC unroll 4
-          for (Index i = 0; i < kCount; ++i) {
-            sums.add(gradients[i], normals[i]);
-          }
-        });
-    sums.store(shift_sums + lane, scale_sums + lane);
-    return done;
-  });
+            for (Index i = 0; i < kCount; ++i) {
+              sums.add(gradients[i], normals[i]);
+            }
+          });
+      sums.store(shift_sums + lane, scale_sums + lane);
+      return done;
+    });
+  }
 }
 
 void pooled_gradient_statistics_in_order(const PooledGradientRow<float>& row,

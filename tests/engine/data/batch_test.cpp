@@ -190,7 +190,7 @@ TEST_CASE("the places of one picture in a batch are augmented each in its own wa
     const Region one{{image, image + 1}, {0, 3}, {0, 8}, {0, 8}};
     std::vector<float> alone(volume);
     batches.read_region(0, one, alone);
-    const auto begin = out.begin() + image * static_cast<std::ptrdiff_t>(volume);
+    const float* const begin = out.data() + image * static_cast<Index>(volume);
     CHECK(std::equal(alone.begin(), alone.end(), begin));
     CHECK((image == 0 || !std::equal(alone.begin(), alone.end(), out.begin())));
   }

@@ -53,9 +53,8 @@ TEST_CASE("every item of every part is seen once in an epoch, whatever sizes and
       for (std::size_t begin = 0;
            begin + static_cast<std::size_t>(sizes[part]) <= seen[part].size() && sizes[part] > 0;
            begin += static_cast<std::size_t>(sizes[part])) {
-        std::vector<Index> epoch(
-            seen[part].begin() + static_cast<std::ptrdiff_t>(begin),
-            seen[part].begin() + static_cast<std::ptrdiff_t>(begin) + sizes[part]);
+        std::vector<Index> epoch(seen[part].data() + begin,
+                                 seen[part].data() + begin + sizes[part]);
         std::sort(epoch.begin(), epoch.end());
         std::vector<Index> expected(static_cast<std::size_t>(sizes[part]));
         std::iota(expected.begin(), expected.end(), 0);
@@ -246,7 +245,7 @@ TEST_CASE("parts read the batch that one source of all of them reads") {
       const Range mine{first, first + images[at]};
       std::vector<float> cells(static_cast<std::size_t>(mine.size() * 4));
       (void)own.read_region(pass, {mine, {0, 1}, {0, 2}, {0, 2}}, cells);
-      CHECK(std::equal(cells.begin(), cells.end(), whole.begin() + first * 4));
+      CHECK(std::equal(cells.begin(), cells.end(), whole.data() + first * 4));
       const engine::Targets its = own.targets(pass);
       REQUIRE(its.size() == 6);
       for (Index n = 0; n < 6; ++n) {

@@ -116,7 +116,7 @@ TEST_CASE("a damaged tensor is named") {
   std::string bytes = bytes_of(path);
   std::uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  bytes[8 + header + 24 + 5] ^= 0x10;  // in the second tensor
+  bytes[static_cast<std::size_t>(8 + header + 24 + 5)] ^= 0x10;  // in the second tensor
   put_bytes(path, bytes);
   CHECK(has(problem_of(path), "tensor 'b.weight' is not what was written"));
 }

@@ -58,7 +58,7 @@ TEST_CASE("an entry that one rank lacks or has besides is found at its place") {
   if (ranks == 1) {
     return;
   }
-  for (const Index place : {0, 100, 255, 256, 511, 599}) {
+  for (const int place : {0, 100, 255, 256, 511, 599}) {
     const List list = numbered(600);
     List shorter = list;
     shorter.erase(shorter.begin() + place);

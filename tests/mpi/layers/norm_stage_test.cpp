@@ -51,7 +51,7 @@ NamedTensor part_of(const NamedTensor& whole, Axis axis, const Range& range) {
   const Index step = inner * whole.shape[cut];
   const Index size = static_cast<Index>(whole.values.size());
   for (Index at = range.begin * inner; at < size; at += step) {
-    const auto first = whole.values.begin() + at;
+    const double* const first = whole.values.data() + at;
     part.values.insert(part.values.end(), first, first + range.size() * inner);
   }
   return part;

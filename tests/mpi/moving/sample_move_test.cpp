@@ -119,7 +119,7 @@ std::vector<std::string> texts(const Dataset& dataset) {
   for (Index item = 0; item < dataset.size(); ++item) {
     std::string text;
     if (const engine::BytePictures* held = dataset.byte_pictures()) {
-      const auto begin = held->pixels.begin() + item * held->shape.volume();
+      const std::uint8_t* const begin = held->pixels.data() + item * held->shape.volume();
       text.assign(begin, begin + held->shape.volume());
     } else {
       text = tests::bytes_of(picture_path(*dataset.files(), item));

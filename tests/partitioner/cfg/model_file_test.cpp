@@ -736,22 +736,25 @@ TEST_CASE("a damaged file is either read or refused with its name") {
   const std::string whole = text_of(models_folder() + "fashion-resnet.cfg");
   REQUIRE(!whole.empty());
   std::mt19937_64 generator(7);
+  const auto below = [&](std::size_t count) {
+    return static_cast<std::size_t>(generator() % count);
+  };
   const std::string inserted =
       "0123456789-+.=[]#;,\n\r \x01"
       "e\xFF";
   int refused = 0;
   for (int trial = 0; trial < 3000; ++trial) {
     std::string text = whole;
-    for (std::uint64_t edits = 1 + generator() % 4; edits > 0 && !text.empty(); --edits) {
-      const std::size_t at = generator() % text.size();
-      const std::uint64_t kind = generator() % 4;
+    for (std::size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
+      const std::size_t at = below(text.size());
+      const std::size_t kind = below(4);
       if (kind == 0) {
-        text.erase(at, 1 + generator() % 20);
+        text.erase(at, 1 + below(20));
       } else if (kind == 1) {
-        text.insert(at, 1 + generator() % 12, inserted[generator() % inserted.size()]);
+        text.insert(at, 1 + below(12), inserted[below(inserted.size())]);
       } else if (kind == 2) {
-        text[at] = inserted[generator() % inserted.size()];
-      } else if (generator() % 8 == 0) {
+        text[at] = inserted[below(inserted.size())];
+      } else if (below(8) == 0) {
         text.resize(at);
       }
     }

@@ -80,11 +80,14 @@ Matrix weights_of(const Case& of) {
 
 // The output's gradient where `region` has it, else 0.
 Matrix gradient_on(const Case& of, const Region& region) {
-  Matrix gradient = Matrix::Zero(of.output().images.size(), of.outputs);
+  const auto size = [](Index count) { return static_cast<Eigen::Index>(count); };
+  Matrix gradient = Matrix::Zero(size(of.output().images.size()), size(of.outputs));
   const auto all = matrix(of.out_gradient.values, of.output().images.size(), of.outputs);
   const auto block = [&](auto& from) {
-    return from.block(
-        region.images.begin, region.channels.begin, region.images.size(), region.channels.size());
+    return from.block(size(region.images.begin),
+                      size(region.channels.begin),
+                      size(region.images.size()),
+                      size(region.channels.size()));
   };
   block(gradient) = block(all);
   return gradient;
@@ -138,7 +141,7 @@ Region held_input(const Case& of, const Range& images, Draw& draw) {
 
 template <class T>
 std::vector<T> rows_of(const std::vector<double>& values, const Range& rows, Index row) {
-  return {values.begin() + rows.begin * row, values.begin() + rows.end * row};
+  return {values.data() + rows.begin * row, values.data() + rows.end * row};
 }
 
 template <class T>
@@ -232,9 +235,10 @@ void check_backward(Case of, std::uint64_t seed) {
 
   const Matrix to_weights = (gradient.transpose() * images_by_features(of)).array() + kBefore;
   const Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> weight(
-      found.weight.data(), of.outputs - found.first, of.map.volume());
-  const Matrix difference =
-      weight.template cast<double>() - to_weights.bottomRows(of.outputs - found.first);
+      found.weight.data(),
+      static_cast<Eigen::Index>(of.outputs - found.first),
+      static_cast<Eigen::Index>(of.map.volume()));
+  const Matrix difference = weight.template cast<double>() - to_weights.bottomRows(weight.rows());
   // Not a number, which a sum with a channel of nothing would be, is not less either.
   CHECK_MESSAGE(difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <=
                     kRounding<T> * to_weights.cwiseAbs().maxCoeff(),
@@ -270,7 +274,7 @@ void check_pieces(Case of, std::uint64_t seed) {
   const Gradients<T> all = backward<T>(of, of.output(), true, T{}, draw);
   const Gradients<T> some = backward<T>(of, outputs, true, T{}, draw);
   const auto row = [&](const Gradients<T>& gradients, Index k) {
-    return gradients.weight.begin() + (k - gradients.first) * of.map.volume();
+    return gradients.weight.data() + (k - gradients.first) * of.map.volume();
   };
   CHECK_MESSAGE(std::equal(row(all, outputs.channels.begin),
                            row(all, outputs.channels.end),

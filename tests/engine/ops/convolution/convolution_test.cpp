@@ -156,7 +156,7 @@ constexpr Index kNotKept = 370;
 
 template <class T>
 std::vector<T> rows_of(const std::vector<double>& values, const Range& rows, Index row) {
-  return {values.begin() + rows.begin * row, values.begin() + rows.end * row};
+  return {values.data() + rows.begin * row, values.data() + rows.end * row};
 }
 
 template <class T>
