@@ -79,7 +79,7 @@ check() {
   fi
 }
 
-# train NAME KINDS GRID ARGUMENT...: steps on Fashion-MNIST. The threads' vectors may differ, and so may the last bits.
+# train NAME KINDS GRID ARGUMENT...: steps on Fashion-MNIST.
 train() {
   on "$2" train models/lenet5.cfg --data /usr/share/datasets/fashion-mnist --run "$folder/$1" --grid "$3" --batch 16 --no-eval \
     --progress line --seed 3 --schedule-steps "$steps" "${@:4}"

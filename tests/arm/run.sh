@@ -20,7 +20,7 @@ build/arm64/tessera runs on a Pi with the packages of the README.
 First of all tests/arm/inner_loops.sh, which can be run by itself, looks whether inner loops go to the stack; at the end
 tests/arm/mixed.sh compares training on ARM, and on x86-64 and ARM together, with training on x86-64.
 
-  (no option)  the tests of operators and of integers, and those on three ranks
+  (no option)  the tests of operators, and those on three ranks
   --all        all tests: more than an hour each
 
 Other options go to ctest instead, for example: tests/arm/run.sh arm64 -R '^(partitioner:|mpi_2\$)'
@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
 done
 [ "${#kinds[@]}" -gt 0 ] || kinds=(arm64 armhf)
 case ${1:-} in
-  '') choice=(-R '^(partitioner_tests|engine_(generic|cortex-a53|neon)|mpi_3)$') ;;
+  '') choice=(-R '^(engine_(generic|cortex-a53|neon)|mpi_3)$') ;;
   --all) choice=("${@:2}") ;;
   *) choice=("$@") ;;
 esac

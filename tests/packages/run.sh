@@ -148,7 +148,8 @@ test_packages() {
   mmdebstrap --variant=apt --arch="$architecture" --include=man-db,bash-completion,dataset-fashion-mnist "$release" "$root" "$debian_mirror" \
     >"$folder/root.log" 2>&1 || { cat "$folder/root.log" >&2; fail "the root of $target could not be set up (mmdebstrap's message is above)."; }
   cp /etc/resolv.conf "$root/etc/resolv.conf"
-  printf '127.0.0.1 localhost\n' >"$root/etc/hosts" # as Debian's installer does
+  # As Debian's installer does; MPICH of 32 bits asks for the address of its own name.
+  printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(uname -n)" >"$root/etc/hosts"
   mount -t proc proc "$root/proc"
   mounted+=("$root/proc")
   cp "$packages"/*.deb "$root/tmp"
