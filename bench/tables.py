@@ -750,6 +750,26 @@ def pi_seconds(rows, *passes):
 PI_CONVOLUTIONS = ("forward", "backward_data", "backward_weights")
 
 
+def chaos_faults():
+    """Seconds until the next finished step, by kind of fault."""
+    rows = rows_of(BENCH / "chaos/faults.csv")
+    kinds = {**dict(sorted(by(rows, lambda row: row["fault"]).items())), "all": rows}
+    cells = []
+    for kind, of in kinds.items():
+        seconds = sorted(float(row["seconds"]) for row in of if row["seconds"])
+        cells.append([kind if kind == "all" else f"`{kind}`", len(of), fixed(statistics.median(seconds)), fixed(seconds[9 * len(seconds) // 10]),
+                      fixed(seconds[-1])])
+    return table(["<fault", "times", "median, s", "nine of ten within, s", "longest, s"], cells) + origin_words(BENCH / "chaos/faults.csv")
+
+
+def chaos_runs():
+    """What came out of each run with faults."""
+    rows = [[row["seed"], row["faults"], row["steps"], fixed(float(row["seconds"]) / int(row["faults"]), 1), percent(float(row["goodput"])),
+             row["largest_difference"]] for row in rows_of(BENCH / "chaos/runs.csv")]
+    return table(["seed", "faults", "steps", "seconds a fault", "goodput", "largest relative difference of a loss"], rows) + \
+        origin_words(BENCH / "chaos/runs.csv")
+
+
 def pi_steps():
     """A step of each Raspberry Pi, as loops and memory would allow."""
     rows = []
@@ -775,6 +795,8 @@ def pi_layers():
 
 
 TABLES = {
+    "chaos-faults": chaos_faults,
+    "chaos-runs": chaos_runs,
     "pi-steps": pi_steps,
     "pi-layers": pi_layers,
     "results": results,

@@ -19,6 +19,7 @@ import sys
 import time
 
 CLUSTER = "chaos"
+NOTICED_S = 5  # every fault that ends ranks is noticed by then
 
 
 def show(text):
@@ -189,6 +190,14 @@ class Run:
     def last_step(self):
         found = self.steps()
         return found[-1][0] if found else 0
+
+    def recoveries(self):
+        """How often the run says that it has gone on after a fault."""
+        try:
+            with open(os.path.join(self.folder, "events.jsonl")) as file:
+                return sum('"kind":"recovery"' in line for line in file)
+        except OSError:
+            return 0
 
     def ended(self):
         return self.supervisor.poll() is not None
@@ -447,11 +456,18 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
             pending.remove(entry)
             entry[1]()
         if waiting:
-            row, step = waiting
-            if run.last_step() > step:
+            # A step that was all but done when the fault came is no sign of going on: the run itself says when it does, unless
+            # the fault has ended nothing, or all.
+            row, step, recoveries = waiting
+            moves = run.last_step() > step
+            if moves and row["seconds"] == "":
+                row["seconds"] = round(now - row["at"], 2)
+            if run.recoveries() > recoveries:
                 row["seconds"] = round(now - row["at"], 2)
                 waiting = None
-            elif now > row["at"] + options.patience:
+            elif moves and (now > row["at"] + NOTICED_S or run.ended()):
+                waiting = None
+            elif not moves and now > row["at"] + options.patience:
                 return f"no step for {options.patience} s after: {row['fault']} on {row['where']}"
         if run.ended() and not pending:
             break
@@ -469,7 +485,7 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
             rows.append(row)
             show(f"{len(rows)}: {kind} on {where} at step {step}")
             # What a cable or power does is over when training goes on, with or without the device.
-            waiting = (row, run.last_step())
+            waiting = (row, run.last_step(), run.recoveries())
             next_fault = at + chance.uniform(0.2, 1.8) * options.every
         time.sleep(0.03)
     run.elapsed = time.monotonic() - begun
@@ -477,7 +493,7 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
     return ""
 
 
-def one_run(cluster, options, whole, rows, end_of_faults):
+def one_run(cluster, options, whole, rows, runs, end_of_faults):
     """A run with faults, and what is wrong with it: a list that is empty where nothing is."""
     chance = random.Random(options.seed)
     with open(options.clock_file, "w") as file:
@@ -496,6 +512,8 @@ def one_run(cluster, options, whole, rows, end_of_faults):
     elif run.last_step() != options.steps:
         problems.append(f"ended at step {run.last_step()} of {options.steps}")
     goodput = run.counted_steps * whole.whole_step_s / run.elapsed
+    runs.append({"seed": options.seed, "faults": made, "steps": run.counted_steps, "seconds": round(run.elapsed, 1),
+                 "goodput": round(goodput, 4), "largest_difference": f"{worst:.2g}"})
     show(f"seed {options.seed}: {made} faults, {run.counted_steps} steps in {run.elapsed:.1f} s, "
          f"a fault every {run.elapsed / max(made, 1):.1f} s, goodput {100 * goodput:.1f} %, largest difference of a loss {worst:.2g}")
     wait_for(lambda: not left_behind(cluster), 20, 1)
@@ -503,6 +521,13 @@ def one_run(cluster, options, whole, rows, end_of_faults):
     if not problems:
         subprocess.run(["rm", "-rf", run.folder])
     return problems
+
+
+def write_rows(path, rows, columns):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def table(rows):
@@ -530,7 +555,7 @@ def parse_options():
             ("model", str, "models/lenet5.cfg", ""), ("data", str, "runs/chaos/digits", "made if it is not there"),
             ("grid", str, "2x3", "of the partition"), ("folder", str, "runs/chaos", "for all that it writes"),
             ("clock", str, "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "libfaketime, for clocks that jump"),
-            ("out", str, "runs/chaos.csv", "a row for each fault")]:
+            ("out", str, "runs/chaos.csv", "a row for each fault"), ("runs", str, "", "file for a row for each run")]:
         parser.add_argument("--" + name, type=kind, default=default, help=f"{text} ({default})")
     parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(KINDS), metavar="FAULT", help=", ".join(KINDS))
     parser.add_argument("more", nargs="*", help="further options of tessera train")
@@ -556,22 +581,20 @@ def main():
     cluster = OneMachine(options) if options.local else Cluster(options)
     with open(options.hostfile, "w") as file:
         file.write("".join(device + "\n" for device in cluster.devices))
-    problems, rows, runs = [], [], 0
+    problems, rows, runs = [], [], []
     try:
         whole = undisturbed_run(cluster, options)
         begun = time.monotonic()
         while time.monotonic() < begun + 60 * options.minutes and len(rows) < options.faults and not problems:
-            problems = one_run(cluster, options, whole, rows, begun + 60 * options.minutes)
-            runs += 1
+            problems = one_run(cluster, options, whole, rows, runs, begun + 60 * options.minutes)
             options.seed += 1
         if len(rows) < options.faults < 1000000 and not problems:
             problems = [f"{len(rows)} faults of {options.faults} within {options.minutes} minutes"]
-        show(f"{runs} runs, {len(rows)} faults in {(time.monotonic() - begun) / 60:.1f} minutes")
+        show(f"{len(runs)} runs, {len(rows)} faults in {(time.monotonic() - begun) / 60:.1f} minutes")
         show(table(rows))
-        with open(options.out, "w", newline="") as file:
-            writer = csv.DictWriter(file, ["seed", "fault", "where", "step", "seconds"], extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(options.out, rows, ["seed", "fault", "where", "step", "seconds"])
+        if options.runs:
+            write_rows(options.runs, runs, ["seed", "faults", "steps", "seconds", "goodput", "largest_difference"])
     finally:
         if not problems or not os.environ.get("KEEP_CLUSTER"):
             cluster.down()

@@ -7,10 +7,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 show_help() {
   cat <<HELP
 Usage: sudo bench/recovery/readiness.sh [--devices N] [--pairs N] [--steps N] [--model FILE] [--data DATA] [--size HxW] [--program FILE]
+       [-- OPTION...]
 
 Trains on an emulated cluster of Raspberry Pi 3 (default: 6; needs root, see bench/cluster), with and without a folder for the
 state of each step, in turns (default: 3 pairs of 12 steps), and prints the median time of a step of each run and the ratio of
 the pair, then the median of the ratios. The folder is what \`tessera run\` gives its ranks. Default: models/lenet5.cfg.
+What follows -- are further options of \`tessera train\` (default: --partition auto).
 HELP
 }
 
@@ -22,9 +24,12 @@ while [ $# -gt 0 ]; do
       [ $# -ge 2 ] || { echo "readiness.sh: $1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
       shift 2 ;;
+    --) shift; break ;;
     *) echo "readiness.sh: unknown option '$1' (see --help)" >&2; exit 2 ;;
   esac
 done
+[ $# -gt 0 ] || set -- --partition auto
+more=("$@")
 program=$(realpath "$program")
 folder=$(mktemp -d)
 cluster() { bench/cluster/cluster --cluster readiness "$@"; }
@@ -44,7 +49,7 @@ step_ms() {
     state=(env "TESSERA_STATE_DIR=$2")
   fi
   cluster run "${state[@]}" "$program" train "$model" --data "$data" ${size:+--size "$size"} --batch 8 --steps "$steps" --no-eval \
-    --partition auto --run "$folder/$1" --checkpoint-every "$steps" --progress none --reader 0 >"$folder/$1.out" 2>&1 ||
+    "${more[@]}" --run "$folder/$1" --checkpoint-every "$steps" --progress none --reader 0 >"$folder/$1.out" 2>&1 ||
     { cat "$folder/$1.out" >&2; exit 1; }
   sed -n 's/.*"step_s":\([0-9.e-]*\).*/\1/p' "$folder/$1/metrics.jsonl" | tail -n +3 | sort -g |
     awk '{ v[NR] = $1 } END { printf "%.3f\n", 1e3 * (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'

@@ -129,8 +129,8 @@ class SupervisedRun {
   double pausing_since_s_ = 0;
   std::optional<double> fault_s_;  // the first since a step was finished
   int faults_in_a_row_ = 0;
-  double change_s_ = 5;   // what the last change of devices took
-  std::string phase_;     // of rank 0
+  double change_s_ = 5;    // what the last change of devices took
+  std::string phase_;      // of rank 0
   Index phase_steps_ = 0;  // what it should take at most, 0: unknown
   double phase_since_s_ = 0;
   bool recorded_ = false;
@@ -467,6 +467,10 @@ void SupervisedRun::take_status(int device, const json& message) {
     phase_ = text_in(status, "phase");
     phase_steps_ = number_in(status, "steps");
     phase_since_s_ = now_s();
+    if (!recorded_ && phase_ == "steps") {  // the run has its folder
+      recorded_ = true;
+      write_record();
+    }
   }
   if (number_in(message, "rank") == 0 && status.find("step") != status.end()) {
     const Index step = number_in(status, "step");
@@ -477,10 +481,6 @@ void SupervisedRun::take_status(int device, const json& message) {
     }
     fault_s_.reset();
     faults_in_a_row_ = 0;
-    if (!recorded_) {
-      recorded_ = true;
-      write_record();
-    }
   }
   const auto silent = status.find("silent");
   if (silent != status.end() && silent->is_array() && !silent->empty()) {

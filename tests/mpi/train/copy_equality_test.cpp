@@ -61,7 +61,7 @@ TEST_CASE("copies of parameters are equal after steps, and one that is damaged i
   if (found) {
     CHECK(found->parameter == "layers.1.weight");
     CHECK(found->parameters == 1);
-    CHECK(found->lowest == 0);
+    CHECK(found->lowest < damaged);  // the first rank may have no cell of that layer
     CHECK(found->ranks == std::vector<int>{damaged});
   }
 }
