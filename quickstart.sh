@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 or Raspberry Pi OS 12 to a network trained on four ranks: see --help.
+# From a fresh Debian 12 or 13 (Raspberry Pi OS 12 or 13) to a network trained on four ranks: see --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=.ci/machine.sh

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 
 # shellcheck disable=SC2034 # used by the scripts that source this
-# Debian 12's packages that build and run the program, and the data set of the quick start.
+# The packages of Debian 12 and 13 that build and run the program, and the data set of the quick start.
 program_packages=(g++ cmake ninja-build pkg-config mpich libmpich-dev libeigen3-dev libcli11-dev
   libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev
   libexif-dev libstb-dev zlib1g-dev liblemon-dev coinor-libclp-dev libcurl4-gnutls-dev libutf8proc-dev libcsv-dev
@@ -68,7 +68,7 @@ install_packages() {
   "${as_root[@]}" apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends $missing ||
     fail 'apt-get could not install the packages (its own message is above).' \
       'Is there a network, and room on the disk? Then start again, or as root run:' "$by_hand" \
-      'A package that is not found: this was made for Debian 12 and Raspberry Pi OS 12.'
+      'A package that is not found: this was made for Debian 12 and 13, Raspberry Pi OS 12 and 13.'
 }
 
 # find_mpich: sets mpich_compiler and mpich_launcher to full paths (CMake would take a bare name for a file of the

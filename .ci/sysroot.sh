@@ -50,5 +50,10 @@ make_sysroot() {
     --extract-hook='bash -euc ". \"\$SYSROOT_FUNCTIONS\"; record_packages \"\$0\"" "$1"' \
     "$suite" "$root" "$debian_mirror" || fail "the $architecture packages of $suite could not be fetched (mmdebstrap's message is above)."
   keep_links_inside "$root"
+  # As in an installed system. In Debian 13 these links are in base-files, in Debian 12 mmdebstrap's hook makes them.
+  local folder
+  for folder in lib lib64; do
+    [ -e "$root/$folder" ] || [ ! -d "$root/usr/$folder" ] || ln -s "usr/$folder" "$root/$folder"
+  done
   printf '%s\n' "$wanted" >"$root/complete"
 }

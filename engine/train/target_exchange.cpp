@@ -76,17 +76,18 @@ void unpack(const std::vector<std::byte>& heads,
   for (Index i = 0; i < images.size(); ++i) {
     const auto head = value_at<Head>(heads, static_cast<std::size_t>(i));
     std::optional<ImageTargets>& image = targets[static_cast<std::size_t>(images.begin + i)];
-    image.reset();
     if (head.has_picture == 0) {
+      image.reset();
       continue;
     }
-    image.emplace();
+    ImageTargets received;
     if (head.has_label != 0) {
-      image->label = head.label;
+      received.label = head.label;
     }
     for (std::int32_t box = 0; box < head.boxes; ++box) {
-      image->boxes.push_back(value_at<Box>(boxes, next++));
+      received.boxes.push_back(value_at<Box>(boxes, next++));
     }
+    image = std::move(received);
   }
 }
 

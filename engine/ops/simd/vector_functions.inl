@@ -39,12 +39,11 @@ template <class V>
 
 // x is held inside what a float can express.
 template <class V>
-[[gnu::always_inline]] inline V exp_of(V x) {
+[[gnu::always_inline]] inline V exp_of(const V& x) {
   const V least = V{} - 87.0F;
   const V most = V{} + 88.0F;
-  x = x < least ? least : x;
-  x = x > most ? most : x;
-  const ReducedExp<V> exp = reduced_exp(x);
+  const V not_less = x < least ? least : x;
+  const ReducedExp<V> exp = reduced_exp(V(not_less > most ? most : not_less));
   return (exp.rest + 1.0F) * exp.scale;
 }
 
@@ -83,7 +82,7 @@ template <class V>
 
 // t / (t + 2) with t = exp(2 |x|) - 1, and the sign of x.
 template <class V>
-[[gnu::always_inline]] inline V tanh_of(V x) {
+[[gnu::always_inline]] inline V tanh_of(const V& x) {
   using Integers = typename IntegersOf<V>::Type;
   constexpr int kSign = -2147483647 - 1;
   const auto bits = reinterpret_cast<Integers>(x);
