@@ -11,13 +11,16 @@ show_help() {
   cat <<HELP
 Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
 
-Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian 12, for that release and the
-architectures amd64, arm64 and armhf: bookworm-amd64 and so on. Without arguments it makes all. Packages are for one release
-each, since libraries have other names in the next; their versions end in ~deb12.
+Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian, for Debian 12 (bookworm-amd64, bookworm-arm64,
+bookworm-armhf) and Debian 13 (trixie-amd64). Without arguments it makes all of them. Packages are for one release each, since
+libraries have other names in the next; their versions end in ~deb12 or ~deb13.
 
 Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
 each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
 warnings in them.
+
+The compiler is that of the release. For another release than this system's, all of that happens in a clean root of it, in
+build/packages/RELEASE (2 GB); setting it up and working in it needs root.
 HELP
 }
 
@@ -25,14 +28,15 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --help | -h) show_help || true; exit 0 ;;
-    bookworm-amd64 | bookworm-arm64 | bookworm-armhf) targets+=("$argument") ;;
+    bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64) targets+=("$argument") ;;
     *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
   esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64,armhf})
+[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64,armhf} trixie-amd64)
 
-declare -A suffixes=([bookworm]='~deb12')
-libraries=(libc6-dev libstdc++-12-dev libgomp1)
+declare -A suffixes=([bookworm]='~deb12' [trixie]='~deb13')
+declare -A compiler_versions=([bookworm]=12 [trixie]=14)
+libraries=(libc6-dev libgomp1)
 for package in "${program_packages[@]}"; do
   case $package in *-dev) libraries+=("$package") ;; esac
 done
@@ -40,7 +44,7 @@ done
 # make_packages RELEASE ARCHITECTURE
 make_packages() {
   local release=$1 architecture=$2 folder=$PWD/build/packages/$1-$2 started=$SECONDS
-  make_sysroot "$release" "$architecture" "$folder/root" "${libraries[@]}"
+  make_sysroot "$release" "$architecture" "$folder/root" "libstdc++-${compiler_versions[$release]}-dev" "${libraries[@]}"
   local unpacked=$SECONDS
   # Neither -O2 nor the stack protector of Debian's own packages: kernels are as fast as in a build by hand. No path of this
   # machine is in what is built.
@@ -75,9 +79,53 @@ expect_no_paths() {
   done
 }
 
+# make_in_root RELEASE TARGET...: lets this script make them in a clean root of their release. What is mounted there is seen by
+# the processes in it alone, and gone when they end.
+make_in_root() {
+  local release=$1 root=$PWD/build/packages/$1
+  shift
+  [ "$(id -u)" -eq 0 ] || fail "packages of $release are made in a root of that release, which needs root."
+  install_packages yes mmdebstrap
+  if [ ! -e "$root/complete" ]; then
+    rm -rf "$root"
+    mkdir -p build/packages
+    mmdebstrap --variant=apt --arch=amd64 "$release" "$root" "$debian_mirror" ||
+      fail "the root of $release could not be set up (mmdebstrap's message is above)."
+    mkdir -p "$root$PWD"
+    touch "$root/complete"
+  fi
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  # shellcheck disable=SC2016 # the $ are the other shell's
+  unshare --mount --pid --fork --kill-child bash -euc '
+    root=$1 project=$2
+    shift 2
+    mount -t proc proc "$root/proc"
+    mount --bind "$project" "$root$project"
+    exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$project/.ci/packages.sh" "$@"
+  ' bash "$root" "$PWD" "$@" || fail "the packages of $release could not be made (the message of what failed is above)."
+}
+
 [ "$(uname -m)" = x86_64 ] || fail 'this cross-builds on x86-64. On other machines: cmake --preset release, cmake --build build/release, cpack.'
-install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap lintian
-find_mpich
+# shellcheck source=/dev/null
+own_release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+own_targets=()
+declare -A targets_elsewhere=()
 for target in "${targets[@]}"; do
+  if [ "${target%-*}" = "$own_release" ]; then
+    own_targets+=("$target")
+  else
+    targets_elsewhere[${target%-*}]+=" $target"
+  fi
+done
+if [ "${#own_targets[@]}" -gt 0 ]; then
+  install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap \
+    lintian
+  find_mpich
+fi
+for target in "${own_targets[@]}"; do
   make_packages "${target%-*}" "${target#*-}"
+done
+for release in "${!targets_elsewhere[@]}"; do
+  read -ra targets <<<"${targets_elsewhere[$release]}"
+  make_in_root "$release" "${targets[@]}"
 done
