@@ -71,7 +71,8 @@ class Cluster:
         return found
 
     def left_in_memory(self, device):
-        return [name for name in self.on(device, "ls", "/dev/shm").split() if name.startswith("tessera-")]
+        return [name for name in self.on(device, "ls", "/dev/shm").split()
+                if name.startswith(("tessera-", "mpich_shar_tmp", "ucx_shm_posix_"))]
 
     def down(self):
         self.call("down", check=False)
@@ -157,7 +158,7 @@ class Run:
 
     def start(self, words, device="pi1"):
         environment = dict(os.environ, OMP_NUM_THREADS="1")
-        if self.faulty and self.options.clock and device == "pi1":
+        if self.faulty and self.options.clock and device == "pi1" and not self.options.local:
             environment.update(LD_PRELOAD=self.options.clock, FAKETIME_TIMESTAMP_FILE=self.options.clock_file,
                                FAKETIME_NO_CACHE="1", FAKETIME_DONT_FAKE_MONOTONIC="1")
         if self.options.local:

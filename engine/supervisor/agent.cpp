@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -13,6 +15,8 @@
 #include <memory>
 #include <optional>
 #include <poll.h>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -21,6 +25,7 @@
 #include "engine/files/own_file.h"
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/folder_mirror.h"
+#include "engine/supervisor/left_segments.h"
 #include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/run_record.h"
 #include "engine/supervisor/state_folder.h"
@@ -72,6 +77,8 @@ class Agent {
   void start_rank(const json& message, int rank);
   void kill_ranks();
   void look_at_ranks();
+  void end_ranks();
+  void remove_segments() const;
   void look_at_rank(RankProcess& rank);
   void signal_ranks(int number);
   void tell_rank(const json& message);
@@ -97,6 +104,7 @@ class Agent {
   std::optional<json> next_world_;  // once the processes of the last one are gone
   double next_world_s_ = 0;
   Index killed_for_memory_ = 0;
+  std::time_t begun_ = 0;  // the run on this device
   std::optional<MirrorCopy> mirror_;
   json record_;      // of the run, for a supervisor that takes over
   Index place_ = 0;  // among the devices, the supervisor's own first
@@ -135,8 +143,25 @@ int Agent::run() {
       supervisor_.send(json{{"is", "beat"}});
     }
   }
-  kill_ranks();
+  end_ranks();
   return 0;
+}
+
+// Before this agent itself ends: what they leave behind is to be removed.
+void Agent::end_ranks() {
+  kill_ranks();
+  const double killed_s = now_s();
+  while (!ranks_.empty() && now_s() < killed_s + kLongestKill_s) {
+    std::erase_if(ranks_, [](RankProcess& rank) { return rank.process.look().has_value(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  remove_segments();
+}
+
+void Agent::remove_segments() const {
+  if (begun_ != 0) {
+    remove_left_segments(begun_);
+  }
 }
 
 void Agent::wait() {
@@ -185,6 +210,12 @@ bool Agent::is_abandoned() {
 void Agent::take_state() {
   state_.emplace(run_);
   write_atomically(state_->path() / kRecordName, record_.dump(1) + "\n");
+  // An agent before this one has begun, if this file is there.
+  const std::filesystem::path begun = state_->path() / kBegunName;
+  Descriptor(::open(begun.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  struct stat status = {};
+  begun_ = ::lstat(begun.c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
+  remove_segments();  // of ranks that ended with that agent
 }
 
 // By the agent that is here already, in seconds of this machine's clock.
@@ -444,6 +475,9 @@ void Agent::look_at_ranks() {
                           {"memory", kills > killed_for_memory_ ? 1 : 0}});
     killed_for_memory_ = kills;
     rank = ranks_.erase(rank);
+    if (ranks_.empty()) {
+      remove_segments();
+    }
   }
 }
 

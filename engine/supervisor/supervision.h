@@ -22,6 +22,7 @@ inline constexpr double kBetweenTakers_s = 10;  // from one device's try to take
 
 inline constexpr const char* kTakeOverLog = "supervisor.log";
 inline constexpr const char* kHeardName = "heard";
+inline constexpr const char* kBegunName = "begun";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
 // A rank that was asked to pause has ended after a whole step, with its state kept.

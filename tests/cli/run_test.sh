@@ -139,7 +139,13 @@ expect 'one command goes on' test "$status" -eq 0
 works 2 "${training[@]}" --grid 1x2 --steps 600 --run "$folder/whole2"
 expect 'no step is lost by that' same_losses "$folder/whole2" "$folder/killed" 0
 nothing_stays 'going on'
-expect 'nothing stays in memory' test -z "$(find /dev/shm -maxdepth 1 -name "tessera-*" -newer "$folder/hosts" -print)"
+in_memory() {
+  local record
+  for record in "$folder"/*/supervisor.json; do
+    find /dev/shm -maxdepth 1 -name "tessera-*-$(sed -n 's/.*"run_number": "\([0-9a-f]*\)".*/\1/p' "$record")" -print
+  done
+}
+expect 'nothing stays in memory' test -z "$(in_memory)"
 
 # A disk that is full for a while: ranks wait for room, and no step is lost. Only where the tests run as root.
 mkdir "$folder/disk"
