@@ -415,7 +415,7 @@ def left_behind(cluster):
     return left
 
 
-def note_false_alarms(run):
+def false_alarms(run):
     """How often the supervisor has seen a fault where there was none."""
     try:
         with open(os.path.join(run.folder, "events.jsonl")) as file:
@@ -433,7 +433,7 @@ def undisturbed_run(cluster, options):
     elapsed = time.monotonic() - begun
     run.whole_step_s = elapsed / max(run.last_step() - begun_step, 1)
     show(f"undisturbed: {run.last_step()} steps in {elapsed:.1f} s, code {run.supervisor.poll()}, "
-         f"{note_false_alarms(run)} false alarms")
+         f"{false_alarms(run)} false alarms")
     return run
 
 

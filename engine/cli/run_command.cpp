@@ -90,7 +90,10 @@ std::string unit_of(const RunCommand& command, const SupervisorRecord& record) {
 
 // The folder of a run that the command would begin, where that has begun already; else empty.
 std::string begun_run(const RunCommand& command) {
-  const std::string run = command.or_continue ? checked_training(command.words).run : "";
+  if (!command.or_continue) {
+    return "";
+  }
+  const std::string run = checked_training(command.words).run;
   return std::filesystem::exists(std::filesystem::path(run) / kRecordName) ? run : "";
 }
 

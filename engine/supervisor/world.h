@@ -55,8 +55,9 @@ class World {
   double moved_s_;
 };
 
+inline constexpr int kWrongInput = 2;  // an exit code; also that of a full disk
+
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
-inline constexpr int kWrongInput = 2;  // and a full disk
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);
 
 }  // namespace tessera::engine

@@ -4,25 +4,7 @@
 . tests/cli/support/harness.sh
 
 perl "$support/make_odd_pictures.pl" "$folder"
-cat >"$folder/m.cfg" <<'EOM'
-[net]
-height=8
-width=8
-channels=3
-batch=2
-learning_rate=0.01
-max_batches=2
-[convolutional]
-filters=4
-size=3
-stride=4
-pad=1
-activation=relu
-[connected]
-output=2
-activation=linear
-[softmax]
-EOM
+make_colours_model "$folder/m.cfg"
 for class in a b; do
   mkdir -p "$folder"/data/{train,test}/$class
   for i in 1 2 3 4 5; do
@@ -31,7 +13,7 @@ for class in a b; do
   done
   { cat "$folder/upright.png"; echo "$class test"; } >"$folder/data/test/$class/1.png"
 done
-training=(train "$folder/m.cfg" --data "$folder/data" --progress none --no-eval --run "$folder/run")
+training=(train "$folder/m.cfg" --data "$folder/data" --batch 2 --steps 2 --progress none --no-eval --run "$folder/run")
 # start COMMAND RANKS: `works` or `run` with a training run of its own.
 start() {
   rm -rf "$folder/run"
