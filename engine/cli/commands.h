@@ -152,6 +152,7 @@ struct PlanCommand {
   std::string model;
   PartitionRequest partition;
   bool measures_kernels = false;  // --kernels measured: the fastest of a trial
+  bool keeps_state = false;       // as under `tessera run`
   int ranks = 0;
   Index batch = 0;
   std::string size;

@@ -286,6 +286,9 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                  command.batch_norm,
                  "as `train` will: batch statistics, running statistics, or each tile's own (not "
                  "exact)");
+  app.add_flag("--keep-state",
+               command.keeps_state,
+               "count what `tessera run` adds: the state of each step travels to a second device");
   add_text(
       app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");

@@ -57,7 +57,8 @@ Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& m
   return {.model = command.model,
           .batch = command.batch > 0 ? command.batch : training.batch / training.subdivisions,
           .passes = command.batch > 0 ? 1 : training.subdivisions,
-          .adam = training.adam};
+          .adam = training.adam,
+          .kept = {.is_on = command.keeps_state}};
 }
 
 struct Prediction {
@@ -266,6 +267,7 @@ void run_plan(const PlanCommand& command) {
   options.tile_statistics =
       command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;
   options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
+  options.memory.kept = workload.kept;
   options.memory.cache_bytes =
       cache_bytes(command, model, sizes ? sizes->largest() : partitioner::size_of(network.image));
   if (!command.save.empty()) {

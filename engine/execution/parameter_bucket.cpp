@@ -20,9 +20,10 @@ std::size_t head_bytes(const Compression& compression) {
 
 template <class T>
 ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
-                                    const Compression& compression,
+                                    const partitioner::GradientReduction& reduction,
                                     int rank)
-    : compression_(compression) {
+    : compression_(reduction.compression),
+      replicated_(reduction.optimizer == partitioner::OptimizerStates::Replicated) {
   for (Parameter<T>* parameter : parameters) {
     add_slices(*parameter, rank);
   }
@@ -273,6 +274,23 @@ void ParameterBucket<T>::take_values(const Parcel& parcel) const {
 }
 
 template <class T>
+void ParameterBucket<T>::pack_reduced_gradient(Parcel& parcel) const {
+  auto* to = reinterpret_cast<T*>(parcel.bytes.data());
+  for (const Slice& slice : parcel.slices) {
+    to = std::copy_n(slice.gradient(), slice.elements.size(), to);
+  }
+}
+
+template <class T>
+void ParameterBucket<T>::update_by(const Parcel& parcel, const Update& update) const {
+  const auto* gradient = reinterpret_cast<const T*>(parcel.bytes.data());
+  for (const Slice& slice : parcel.slices) {
+    update(*slice.parameter, slice.elements, gradient);
+    gradient += slice.elements.size();
+  }
+}
+
+template <class T>
 void ParameterBucket<T>::start_all_gather(BulkTransfers& transfers) {
   for (Parcel& parcel : owners_) {
     transfers.post_receive(batch_, parcel.peer, parcel.bytes.span());
@@ -281,16 +299,24 @@ void ParameterBucket<T>::start_all_gather(BulkTransfers& transfers) {
     compress_changes();
   }
   for (Parcel& parcel : holders_) {
-    pack_values(parcel);
+    if (replicated_) {
+      pack_reduced_gradient(parcel);
+    } else {
+      pack_values(parcel);
+    }
     transfers.post_send(batch_, parcel.peer, parcel.bytes.span());
   }
 }
 
 template <class T>
-void ParameterBucket<T>::finish_all_gather(BulkTransfers& transfers) {
+void ParameterBucket<T>::finish_all_gather(BulkTransfers& transfers, const Update& update) {
   transfers.wait(batch_);
   for (const Parcel& parcel : owners_) {
-    take_values(parcel);
+    if (replicated_) {
+      update_by(parcel, update);
+    } else {
+      take_values(parcel);
+    }
   }
 }
 

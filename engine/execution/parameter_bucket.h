@@ -5,10 +5,14 @@
 // one (error feedback: Seide et al. 2014, Karimireddy et al. 2019). Of a value its compressed
 // change travels, which the owner adds to its own copy as well: so all copies hold the same bits,
 // and the owner keeps what is left. Elements that one rank alone holds are not compressed.
+//
+// Where the optimizer's state is replicated, the reduced gradient travels in place of a new value,
+// by which all who hold the element update it.
 
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "engine/comm/bulk_transfers.h"
@@ -23,9 +27,13 @@ class ParameterBucket {
   // Which gradients have been reduced over ranks without it.
   enum class Already { None, Normalized };
 
+  // Updates some elements of a parameter, which another rank owns, by their reduced gradients.
+  using Update =
+      std::function<void(Parameter<T>& parameter, const Range& elements, const T* gradient)>;
+
   // A bucket of parameters that stay where they are. `rank` is that of this process.
   ParameterBucket(std::vector<Parameter<T>*> parameters,
-                  const partitioner::Compression& compression,
+                  const partitioner::GradientReduction& reduction,
                   int rank);
 
   // In a step each of these once, in this order; all ranks call them together.
@@ -33,7 +41,8 @@ class ParameterBucket {
   // Afterwards owners have the reduced gradients, and values that are ready for an update.
   void finish_reduction(BulkTransfers& transfers);
   void start_all_gather(BulkTransfers& transfers);
-  void finish_all_gather(BulkTransfers& transfers);
+  // `update` is called where reduced gradients have travelled.
+  void finish_all_gather(BulkTransfers& transfers, const Update& update);
 
   // What compression has left so far, of changes of values and of gradients. Elements lie as they
   // do on any rank with the same plan.
@@ -80,6 +89,8 @@ class ParameterBucket {
   [[nodiscard]] Index value_bytes(const Parcel& parcel) const;
   [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
   void pack_gradient(Parcel& parcel);
+  void pack_reduced_gradient(Parcel& parcel) const;
+  void update_by(const Parcel& parcel, const Update& update) const;
   void add_gradient(const Parcel& parcel) const;
   void restore_values();
   void compress_changes();
@@ -90,6 +101,7 @@ class ParameterBucket {
   [[nodiscard]] PackedRuns<const std::byte> packed(const Parcel& parcel) const;
 
   partitioner::Compression compression_;
+  bool replicated_;  // the optimizer's state
   Already already_ = Already::None;
   std::vector<Slice> shared_;    // elements that are owned here and held elsewhere too
   std::vector<Parcel> holders_;  // of these, by rank

@@ -41,12 +41,12 @@ std::size_t ranks_of_first_copy(const ParameterPlan& plan) {
   return plan.owned.size() / static_cast<std::size_t>(plan.copies);
 }
 
-// In arrays of what each of the first ranks owns alone.
-std::vector<PlacedRun> owned_by(const ParameterPlan& plan, std::size_t ranks) {
+// Runs of the first `ranks`, one after another in an array of each of them.
+std::vector<PlacedRun> packed(const std::vector<std::vector<Range>>& of_ranks, std::size_t ranks) {
   std::vector<PlacedRun> runs;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     Index at = 0;
-    for (const Range& run : plan.owned[rank]) {
+    for (const Range& run : of_ranks[rank]) {
       runs.push_back({static_cast<int>(rank), run, at});
       at += run.size();
     }
@@ -123,11 +123,35 @@ std::vector<PlacedRun> owned_values(const ParameterPlan& plan) {
 }
 
 std::vector<PlacedRun> owned_alone(const ParameterPlan& plan) {
-  return owned_by(plan, ranks_of_first_copy(plan));
+  return packed(plan.owned, ranks_of_first_copy(plan));
 }
 
-std::vector<PlacedRun> owned_in_copies(const ParameterPlan& plan) {
-  return owned_by(plan, plan.owned.size());
+std::vector<PlacedRun> owned_states(const ParameterPlan& plan) {
+  std::vector<PlacedRun> runs;
+  for (std::size_t rank = 0; rank < ranks_of_first_copy(plan); ++rank) {
+    for (const Range& run : plan.owned[rank]) {
+      const auto of_rank = static_cast<int>(rank);
+      runs.push_back({of_rank, run, place_in_state(plan, of_rank, run)});
+    }
+  }
+  sort_by_elements(runs);
+  return runs;
+}
+
+std::vector<PlacedRun> all_states(const ParameterPlan& plan) {
+  return packed(plan.updated, plan.updated.size());
+}
+
+Index place_in_state(const ParameterPlan& plan, int rank, const Range& elements) {
+  Index at = 0;
+  for (const Range& run : plan.updated[static_cast<std::size_t>(rank)]) {
+    if (contains(run, elements)) {
+      return at + elements.begin - run.begin;
+    }
+    at += run.size();
+  }
+  expects(false, "the rank updates the elements");
+  return -1;
 }
 
 std::vector<PlacedRun> held_values(const ParameterPlan& plan) {

@@ -35,12 +35,19 @@ template <class T>
   return {array + run.at + part.begin - run.elements.begin, static_cast<std::size_t>(part.size())};
 }
 
-// Each element where it is owned, in the order of the tensor: in arrays like Parameter::values, and
-// in arrays of what a rank owns alone, like those of OptimizerState. Where replicas have copies of
-// the tensor, of the first one; `owned_in_copies` has a place in each of them.
+// Each element where it is owned, in the order of the tensor: in arrays like Parameter::values, in
+// arrays of what a rank owns alone, and in those of OptimizerState. Where replicas have copies of
+// the tensor, of the first one.
 [[nodiscard]] std::vector<PlacedRun> owned_values(const partitioner::ParameterPlan& plan);
 [[nodiscard]] std::vector<PlacedRun> owned_alone(const partitioner::ParameterPlan& plan);
-[[nodiscard]] std::vector<PlacedRun> owned_in_copies(const partitioner::ParameterPlan& plan);
+[[nodiscard]] std::vector<PlacedRun> owned_states(const partitioner::ParameterPlan& plan);
+
+// Each element wherever there is state of it, in arrays of OptimizerState; and the place there, on
+// a rank, of the first of some elements that it updates, which one of its runs contains.
+[[nodiscard]] std::vector<PlacedRun> all_states(const partitioner::ParameterPlan& plan);
+[[nodiscard]] Index place_in_state(const partitioner::ParameterPlan& plan,
+                                   int rank,
+                                   const Range& elements);
 
 // Each element wherever it is held, in arrays like Parameter::values.
 [[nodiscard]] std::vector<PlacedRun> held_values(const partitioner::ParameterPlan& plan);

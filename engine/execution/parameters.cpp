@@ -83,8 +83,10 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
       places.push_back(static_cast<std::size_t>(i));
       together.push_back(&parameters_[places.back()]);
     }
-    buckets_.push_back(
-        {bucket.layers, places, ParameterBucket<T>(together, compression_, rank), false});
+    buckets_.push_back({bucket.layers,
+                        places,
+                        ParameterBucket<T>(together, plan.gradient_reduction, rank),
+                        false});
   }
   std::vector<Parameter<T>*> statistics;
   for (Parameter<T>& parameter : parameters_) {
@@ -92,7 +94,7 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
       statistics.push_back(&parameter);
     }
   }
-  statistics_.emplace(statistics, partitioner::Compression::Exact, rank);
+  statistics_.emplace(statistics, partitioner::GradientReduction{}, rank);
 }
 
 template <class T>
@@ -186,8 +188,19 @@ template <class T>
 void ParameterSet<T>::finish_values(int bucket) {
   if (std::exchange(at(bucket).values_under_way, false)) {
     const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
-    at(bucket).shared.finish_all_gather(transfers_);
+    finish_all_gather(at(bucket));
   }
+}
+
+template <class T>
+void ParameterSet<T>::finish_all_gather(Bucket& bucket) {
+  const auto update = [&](Parameter<T>& parameter, const Range& elements, const T* gradient) {
+    const auto place = std::find_if(bucket.parameters.begin(),
+                                    bucket.parameters.end(),
+                                    [&](std::size_t i) { return &parameters_[i] == &parameter; });
+    update_(*place, elements, gradient);
+  };
+  bucket.shared.finish_all_gather(transfers_, update);
 }
 
 // Values of the first layers have been sent first.
@@ -207,7 +220,7 @@ void ParameterSet<T>::start_statistics() {
 template <class T>
 void ParameterSet<T>::finish_statistics() {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
-  statistics_->finish_all_gather(transfers_);
+  statistics_->finish_all_gather(transfers_, {});
 }
 
 template <class T>

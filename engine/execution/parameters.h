@@ -1,14 +1,17 @@
 // The parameters of a network on one rank: of each tensor the slice that the rank computes with.
 // Each element is owned by one of the ranks that hold it; the owner adds up its gradient, updates
-// it and sends it to the others. They travel in buckets, see
+// it and sends it to the others; or it sends them the reduced gradient, and each updates it. They
+// travel in buckets, see
 // partitioner/partition/gradient_reduction.h.
 
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/execution/parameter_bucket.h"
@@ -55,11 +58,17 @@ class ParameterSet {
   // Then gradients of elements that this rank owns are added up; it updates them.
   void finish_gradients(int bucket);
   // And sends them to all who hold them, who wait for them before values are read again. Nothing
-  // under way: nothing to wait for.
+  // under way: nothing to wait for. Where reduced gradients have travelled in their place, because
+  // the optimizer's state is replicated, elements of other owners are updated then.
   void start_values(int bucket);
   void finish_values(int bucket);
   // The same for all buckets.
   void finish_values();
+
+  // Updates some elements of parameter number i, which another rank owns, by their reduced
+  // gradients, as their owner did. Needed where the optimizer's state is replicated.
+  using Update = std::function<void(std::size_t i, const Range& elements, const T* gradient)>;
+  void update_by(Update update) { update_ = std::move(update); }
 
   // Running statistics, from the owners, where ranks may have different ones.
   void start_statistics();
@@ -92,6 +101,7 @@ class ParameterSet {
     bool values_under_way = false;
   };
   void make_buckets(const partitioner::Plan& plan);
+  void finish_all_gather(Bucket& bucket);
   [[nodiscard]] Bucket& at(int bucket) { return buckets_[static_cast<std::size_t>(bucket)]; }
 
   const partitioner::Network* network_;
@@ -101,6 +111,7 @@ class ParameterSet {
   std::deque<Bucket> buckets_;           // in the order of the backward pass
   std::optional<ParameterBucket<T>> statistics_;
   BulkTransfers transfers_;
+  Update update_;
 };
 
 }  // namespace tessera::engine

@@ -228,9 +228,8 @@ class Restoration {
   // Who is to have it: the ranks of a replica, or of all.
   [[nodiscard]] std::vector<PlacedRun> places(const ArrayName& array,
                                               std::optional<int> copy) const {
-    std::vector<PlacedRun> runs = array.kind == ArrayKind::Values
-                                      ? held_values(parameter(array))
-                                      : owned_in_copies(parameter(array));
+    std::vector<PlacedRun> runs = array.kind == ArrayKind::Values ? held_values(parameter(array))
+                                                                  : all_states(parameter(array));
     std::erase_if(runs, [&](const PlacedRun& run) {
       return copy && run.rank / plan_.ranks_of_copy() != *copy;
     });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/execution/parameter_chunks.h"
 #include "engine/recovery/device_name.h"
 #include "engine/recovery/slot_file.h"
 #include "partitioner/network/network.h"
@@ -126,7 +127,7 @@ class KeptState::Files {
   void lay_out(const Communicator& communicator) {
     const bool adam = trainer_.optimizer().adam();
     const std::vector<int> keeper =
-        keepers(texts_of_ranks(communicator, own_device(folder_, communicator)));
+        partitioner::keepers(texts_of_ranks(communicator, own_device(folder_, communicator)));
     Index own = 0;
     for (const std::span<float> array : trainer_.own_arrays()) {
       own += std::ssize(array);
@@ -186,13 +187,7 @@ class KeptState::Files {
       return {parameter.values.data() + part.elements.begin - parameter.held.begin, size};
     }
     const OptimizerState<float>& state = trainer_.optimizer().states()[tensor];
-    Index at = 0;  // state lies run after run
-    for (const Range& run : plan_.parameters[tensor].owned[static_cast<std::size_t>(rank_)]) {
-      if (run == part.elements) {
-        break;
-      }
-      at += run.size();
-    }
+    const Index at = place_in_state(plan_.parameters[tensor], rank_, part.elements);
     const Array<float>& array = part.array.kind == ArrayKind::First ? state.first : state.second;
     return {array.data() + at, size};
   }

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/recovery/kept_parts.h"
+#include "engine/recovery/kept_text.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
@@ -48,7 +48,8 @@ class KeptState {
   // Training has ended well: nothing has to be kept any more.
   void discard();
 
-  // Of the files of this rank, in memory; and what it sends in each step.
+  // All that this takes of memory; of this, the files of this rank; and what it sends in each step.
+  [[nodiscard]] Index memory_bytes() const { return file_bytes() + sent_bytes(); }
   [[nodiscard]] Index file_bytes() const;
   [[nodiscard]] Index sent_bytes() const;
 

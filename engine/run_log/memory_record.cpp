@@ -63,8 +63,14 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
 std::string memory_table(const std::string& json) {
   const auto report = nlohmann::ordered_json::parse(json);
   std::vector<Column> columns = {{"rank"}, {"", Align::Left}};
+  const auto is_kept = [](const auto& rank) { return rank["planned"].value("kept", Index{0}) > 0; };
+  const bool keeps = std::any_of(report["ranks"].begin(), report["ranks"].end(), is_kept);
+  std::vector<partitioner::MemoryKind> kinds;
   for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
-    columns.push_back({kind.name});
+    if (keeps || kind.bytes != &MemoryUse::kept) {
+      kinds.push_back(kind);
+      columns.push_back({kind.name});
+    }
   }
   columns.push_back({"total"});
   columns.push_back({"resident"});
@@ -75,7 +81,7 @@ std::string memory_table(const std::string& json) {
       const bool measured = use.contains("peak_resident");
       std::vector<std::string> cells = {measured ? "" : std::to_string(rank["rank"].get<int>()),
                                         which};
-      for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
+      for (const partitioner::MemoryKind& kind : kinds) {
         cells.push_back(mebibytes(use[kind.name].get<Index>()));
       }
       cells.push_back(mebibytes(use["total"].get<Index>()));

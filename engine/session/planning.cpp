@@ -131,10 +131,14 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.batch = workload.batch;
   options.cost.passes = workload.passes;
   options.cost.has_loss = !losses(network).empty();
+  options.cost.kept = workload.kept;
+  options.cost.adam = workload.adam;
   options.kernels = choose_kernels(network, request.kernels.value_or(request.default_kernels));
   options.reader = requested_reader(request, ranks);
   options.gradient_reduction.compression =
       request.gradient_precision.value_or(options.gradient_reduction.compression);
+  options.chooses_optimizer = workload.kept.is_on;
+  options.memory.kept = workload.kept;
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
   options.memory.picture_batches = 1;
@@ -197,6 +201,27 @@ void expect_same_plan(const partitioner::Network& network,
   }
 }
 
+// Of a partition that is no file, by what the devices can do, as a search does.
+void choose_optimizer(const partitioner::Network& network,
+                      const PartitionRequest& request,
+                      const Workload& workload,
+                      const Communicator& communicator,
+                      Partition& partition) {
+  if (!workload.kept.is_on || !request.file.empty() || partition.ranks == 1) {
+    return;
+  }
+  auto& optimizer = partition.gradient_reduction.optimizer;
+  on_root(communicator, [&] {
+    const ClusterProfile cluster = described_cluster(request, partition.ranks, {});
+    const partitioner::SearchOptions options =
+        prediction_options(network, request, workload, partition);
+    const partitioner::Candidate candidate = evaluated(network, cluster, options, partition);
+    optimizer = with_best_optimizer(network, cluster, options, candidate)
+                    .partition.gradient_reduction.optimizer;
+  });
+  optimizer = communicator.share(optimizer);
+}
+
 }  // namespace
 
 std::optional<bool> reads_before_search(const PartitionRequest& request,
@@ -220,6 +245,7 @@ Partition agreed_partition(const partitioner::Network& network,
     });
     expect_same(
         to_text(partition), request.file.empty() ? "partition" : request.file, communicator);
+    choose_optimizer(network, request, workload, communicator, partition);
     expect_same_plan(network, partition, workload.batch, communicator);
     return partition;
   }

@@ -22,6 +22,7 @@ struct Workload {
   Index passes = 1;   // of one step
   bool training = true;
   bool adam = false;
+  partitioner::StateKeeping kept = {};  // see engine/recovery
   // What pictures take on ranks that read, where that is known.
   Index decoding_bytes = partitioner::kUsualDecodingBytes;
   Index data_bytes = 0;

@@ -222,6 +222,7 @@ void SessionRun::end(Index program_bytes) {
   memory.program = program_bytes;
   memory.data += setup_.mapped() != nullptr ? setup_.mapped()->moving_bytes() : 0;
   memory.cache = setup_.caching().memory_bytes();
+  memory.kept = kept_state_ ? kept_state_->memory_bytes() : 0;
   report_memory(memory);
   on_root(communicator_, [&] {
     messages_.say(

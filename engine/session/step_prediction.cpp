@@ -51,7 +51,8 @@ std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
     sum = std::max(sum, 0.0) + seconds;
   };
   for (const partitioner::PricedAction& priced : step.actions) {
-    for (std::size_t rank = 0; rank < priced.seconds.size() && rank < result.size(); ++rank) {
+    const bool computes = priced.action.kind == partitioner::Action::Kind::Compute;
+    for (std::size_t rank = 0; computes && rank < result.size(); ++rank) {
       add(rank, priced, priced.seconds[rank]);
     }
   }

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
+#include "engine/recovery/device_name.h"
 #include "engine/session/memory_needs.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/own_data.h"
@@ -71,6 +73,15 @@ void say_what_is_not_exact(const std::vector<std::string>& words,
   });
 }
 
+partitioner::StateKeeping state_keeping(const TrainingRequest& request,
+                                        const Communicator& communicator) {
+  if (request.state_folder.empty()) {
+    return {};
+  }
+  return {.is_on = true,
+          .devices = texts_of_ranks(communicator, device_name(request.state_folder))};
+}
+
 }  // namespace
 
 TrainingSetup::TrainingSetup(const TrainingRequest& request,
@@ -84,6 +95,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
       record_before_(record_to_resume()),
       training_(
           agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
+      kept_(state_keeping(request, communicator)),
       sizes_(sizes_of_inputs(chooser != nullptr)),
       mapped_(map_of_data()),
       data_(list_before_choosing()),
@@ -334,6 +346,7 @@ Workload TrainingSetup::workload(Index images) const {
           .batch = images,
           .passes = training_.subdivisions,
           .adam = training_.adam,
+          .kept = kept_,
           .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
           .data_bytes = needs_ ? needs_->data_bytes : 0,
           .judging_bytes = judging_bytes(images)};
@@ -356,6 +369,7 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Net
   options.tile_statistics =
       batch_norm() == BatchNormMode::PerTile && busy_ranks(partition_).size() > 1;
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
+  options.memory.kept = kept_;
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
   options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
   options.memory.judging_bytes = judging_bytes(plan.batch);

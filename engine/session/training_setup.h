@@ -126,6 +126,7 @@ class TrainingSetup {
   partitioner::ModelFile model_;
   std::optional<TrainingRecord> record_before_;
   partitioner::TrainingOptions training_;
+  partitioner::StateKeeping kept_;
   std::optional<partitioner::InputSizes> sizes_;
   std::optional<MappedData> mapped_;
   std::optional<ListedData> data_;

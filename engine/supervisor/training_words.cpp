@@ -85,8 +85,15 @@ std::vector<std::string> words_to_plan(const std::vector<std::string>& words,
                                        int ranks,
                                        const std::string& cluster_file,
                                        const std::string& out) {
-  std::vector<std::string> plan{
-      "plan", model, "--ranks", std::to_string(ranks), "--partition", "auto", "--save", out};
+  std::vector<std::string> plan{"plan",
+                                model,
+                                "--ranks",
+                                std::to_string(ranks),
+                                "--partition",
+                                "auto",
+                                "--keep-state",
+                                "--save",
+                                out};
   for (const char* option : {"--freeze",
                              "--multi-scale",
                              "--memory-limit",

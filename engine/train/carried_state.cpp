@@ -54,8 +54,8 @@ void CarriedState::give(const partitioner::Plan& plan,
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
     const partitioner::ParameterPlan& now = plan.parameters[i];
-    const std::vector<PlacedRun> from = owned_alone(tensor.plan);
     const auto carry = [&](const std::vector<float>& mine,
+                           const std::vector<PlacedRun>& from,
                            const std::vector<PlacedRun>& to,
                            Array<float> OptimizerState<float>::*state) {
       float* place = nullptr;
@@ -65,11 +65,13 @@ void CarriedState::give(const partitioner::Plan& plan,
       }
       regrid_elements(communicator, from, mine.data(), to, place);
     };
-    carry(tensor.values, held_values(now), nullptr);
+    carry(tensor.values, owned_alone(tensor.plan), held_values(now), nullptr);
     if (is_learnt(now)) {
-      carry(tensor.first, owned_alone(now), &OptimizerState<float>::first);
+      const std::vector<PlacedRun> from = owned_states(tensor.plan);
+      const std::vector<PlacedRun> to = all_states(now);
+      carry(tensor.first, from, to, &OptimizerState<float>::first);
       if (adam) {
-        carry(tensor.second, owned_alone(now), &OptimizerState<float>::second);
+        carry(tensor.second, from, to, &OptimizerState<float>::second);
       }
     }
   }

@@ -319,9 +319,9 @@ std::unique_ptr<SafetensorsWriter> write_checkpoint(const std::filesystem::path&
     const Parameter<float>& parameter = parameters.all()[i];
     write(owned_values(*parameter.plan), parameter.values);
     if (is_learnt(*parameter.plan)) {
-      write(owned_alone(*parameter.plan), optimizer.states()[i].first);
+      write(owned_states(*parameter.plan), optimizer.states()[i].first);
       if (optimizer.adam()) {
-        write(owned_alone(*parameter.plan), optimizer.states()[i].second);
+        write(owned_states(*parameter.plan), optimizer.states()[i].second);
       }
     }
   }
@@ -468,9 +468,9 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     OptimizerState<float>& remembered = optimizer.states()[i];
     read(parameter_name(*parameter.plan), held_values(*parameter.plan), parameter.values);
     if (is_learnt(*parameter.plan)) {
-      read(state_name(parameter, "first"), owned_in_copies(*parameter.plan), remembered.first);
+      read(state_name(parameter, "first"), all_states(*parameter.plan), remembered.first);
       if (optimizer.adam()) {
-        read(state_name(parameter, "second"), owned_in_copies(*parameter.plan), remembered.second);
+        read(state_name(parameter, "second"), all_states(*parameter.plan), remembered.second);
       }
     }
   }

@@ -2,21 +2,19 @@
 
 #include <cmath>
 
+#include "engine/execution/parameter_chunks.h"
 #include "engine/ops/parameters/update.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// Calls visit(first of the rank's state, first held, count) for each run of elements that the rank
-// owns.
-template <class T, class Visit>
-void for_each_owned_run(const Parameter<T>& parameter, int rank, Visit visit) {
-  Index at = 0;
-  for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(rank)]) {
-    visit(at, run.begin - parameter.held.begin, run.size());
-    at += run.size();
+Index updated_elements(const partitioner::ParameterPlan& plan, int rank) {
+  Index elements = 0;
+  for (const Range& run : plan.updated[static_cast<std::size_t>(rank)]) {
+    elements += run.size();
   }
+  return elements;
 }
 
 }  // namespace
@@ -27,11 +25,8 @@ Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
                         int rank)
     : options_(options), rank_(rank) {
   for (const Parameter<T>& parameter : parameters.all()) {
-    Index owned = 0;
-    if (is_learnt(*parameter.plan)) {
-      for_each_owned_run(parameter, rank, [&owned](Index, Index, Index count) { owned += count; });
-    }
-    states_.push_back({Array<T>(owned), Array<T>(options.adam ? owned : 0)});
+    const Index updated = is_learnt(*parameter.plan) ? updated_elements(*parameter.plan, rank) : 0;
+    states_.push_back({Array<T>(updated), Array<T>(options.adam ? updated : 0)});
   }
 }
 
@@ -69,18 +64,19 @@ typename Optimizer<T>::Rules Optimizer<T>::rules(const partitioner::ParameterPla
   return {adam, {rate, static_cast<T>(options_.momentum), decay}};
 }
 
-// `owned` of the elements that the rank owns.
+// `places` in the arrays of the state.
 template <class T>
 void Optimizer<T>::update(const Rules& rules,
                           OptimizerState<T>& state,
-                          const Range& owned,
+                          const Range& places,
                           const T* gradient,
                           T* value) const {
-  T* first = state.first.data() + owned.begin;
+  T* first = state.first.data() + places.begin;
   if (options_.adam) {
-    update_by(rules.adam, owned.size(), gradient, first, state.second.data() + owned.begin, value);
+    T* second = state.second.data() + places.begin;
+    update_by(rules.adam, places.size(), gradient, first, second, value);
   } else {
-    update_by(rules.momentum, owned.size(), gradient, first, value);
+    update_by(rules.momentum, places.size(), gradient, first, value);
   }
 }
 
@@ -91,13 +87,33 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step
     return;
   }
   const Rules of_step = rules(*parameter.plan, step);
-  for_each_owned_run(parameter, rank_, [&](Index at, Index held, Index count) {
+  for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(rank_)]) {
+    const Index at = place_in_state(*parameter.plan, rank_, run);
+    const Index held = run.begin - parameter.held.begin;
     update(of_step,
            states_[i],
-           {at, at + count},
+           {at, at + run.size()},
            parameter.gradient.data() + held,
            parameter.values.data() + held);
-  });
+  }
+}
+
+template <class T>
+void Optimizer<T>::update(ParameterSet<T>& parameters,
+                          std::size_t i,
+                          Index step,
+                          const Range& elements,
+                          const T* gradient) {
+  Parameter<T>& parameter = parameters.all()[i];
+  if (!is_updated(*parameter.plan, step)) {
+    return;
+  }
+  const Index at = place_in_state(*parameter.plan, rank_, elements);
+  update(rules(*parameter.plan, step),
+         states_[i],
+         {at, at + elements.size()},
+         gradient,
+         parameter.values.data() + elements.begin - parameter.held.begin);
 }
 
 template <class T>

@@ -11,8 +11,8 @@
 // A layer may have a factor of its own for the rate, and steps or parameters in which it is held:
 // then nothing of it changes, its state included (partitioner::LearningRules).
 //
-// State belongs to who owns an element, as the update does: after it owners send new values, see
-// ParameterSet.
+// State belongs to who updates an element: its owner, which sends the new value to the others, or
+// all who hold it, see ParameterSet.
 
 #pragma once
 
@@ -23,8 +23,8 @@
 
 namespace tessera::engine {
 
-// The state of one learnt parameter, for the elements that a rank owns: run after run, as
-// owned_alone() of parameter_chunks.h places them.
+// The state of one learnt parameter, for the elements that a rank updates
+// (ParameterPlan::updated): run after run, as all_states() of parameter_chunks.h places them.
 template <class T>
 struct OptimizerState {
   Array<T> first;   // velocity, or mean gradient
@@ -42,6 +42,12 @@ class Optimizer {
   // `step` counts from 1.
   void update(ParameterSet<T>& parameters, Index step);
   void update(ParameterSet<T>& parameters, std::size_t i, Index step);
+  // Updates some elements of number i, which another rank owns and this one updates, too.
+  void update(ParameterSet<T>& parameters,
+              std::size_t i,
+              Index step,
+              const Range& elements,
+              const T* gradient);
   // The same of values and gradients that lie as the state does.
   void update(const partitioner::ParameterPlan& plan,
               std::size_t i,
@@ -61,7 +67,7 @@ class Optimizer {
   [[nodiscard]] Rules rules(const partitioner::ParameterPlan& plan, Index step) const;
   void update(const Rules& rules,
               OptimizerState<T>& state,
-              const Range& owned,
+              const Range& places,
               const T* gradient,
               T* value) const;
 

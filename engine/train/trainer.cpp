@@ -40,6 +40,10 @@ Trainer::Trainer(const partitioner::Network& network,
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
       has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);
+  execution_.parameters().update_by(
+      [this](std::size_t i, const Range& elements, const float* gradient) {
+        optimizer_.update(execution_.parameters_under_way(), i, updating_step_, elements, gradient);
+      });
   if (plan.replicas.independent()) {
     prepare_synchroniser();
   }
@@ -175,6 +179,7 @@ void Trainer::update() {
 }
 
 void Trainer::update(int bucket) {
+  updating_step_ = steps_ + 1;
   ParameterSet<float>& parameters = execution_.parameters_under_way();
   const auto update_in_place = [&] {
     for (const std::size_t i : parameters.in_bucket(bucket)) {

@@ -192,7 +192,8 @@ class Trainer {
   std::vector<double> losses_before_;           // of a run that this one goes on from
   std::unique_ptr<OutcomeRelay> relay_;         // of those that may run ahead
   std::optional<std::string> reported_;         // rank 0's, and not sent yet
-  bool void_step_ = false;  // this replica has no pictures: its gradient counts as 0
+  bool void_step_ = false;   // this replica has no pictures: its gradient counts as 0
+  Index updating_step_ = 0;  // of which values, or gradients in their place, may be under way
   bool begun_ = false;
   bool restored_ = false;
   std::int64_t sent_bytes_ = 0;

@@ -252,10 +252,16 @@ GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry&
           add_shares(run, parameter.row, compression, gradients);
         }
       }
-      for_each_share(parameter, [&](int owner, Index elements) {
-        updates[static_cast<std::size_t>(owner)] +=
-            static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
-      });
+      const auto update = [&](int rank, Index elements) {
+        updates[static_cast<std::size_t>(rank)] +=
+            static_cast<double>(elements) / cluster_.device(rank).updated_weights_per_s;
+      };
+      for_each_share(parameter, update);
+      if (gradient_reduction_.optimizer == OptimizerStates::Replicated) {
+        for_each_message(parameter, [&](int /*owner*/, int holder, Index elements) {
+          update(holder, elements);
+        });
+      }
     }
   }
   ReductionSeconds seconds;

@@ -26,6 +26,7 @@
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/transfer_model.h"
 #include "partitioner/plan/group_geometry.h"
+#include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/plan.h"
 #include "partitioner/plan/recomputation.h"
 
@@ -34,6 +35,9 @@ namespace tessera::partitioner {
 struct CostOptions {
   Index passes = 1;      // forward and backward passes in a step: subdivisions of a batch
   bool has_loss = true;  // all ranks add up the loss after a forward pass
+  // Second copies of each step's state travel to another device: see partitioner/plan/kept_parts.h.
+  StateKeeping kept = {};
+  bool adam = false;  // how much state that is
 };
 
 // What one rank computes for one group in one pass, without messages.

@@ -124,6 +124,8 @@ class Simulation {
         start(rank, priced.action);
       } else if (!finish(rank, priced.action)) {
         return;
+      } else if (!priced.seconds.empty()) {
+        spend(rank, Doing::Compute, priced.seconds[rank]);
       }
       ++at_[rank];
     }

@@ -12,7 +12,7 @@ namespace {
 using Doing = TimelineSpan::Doing;
 
 bool is_of_loss(const Plan& plan, const Action& action) {
-  return action.kind != Action::Kind::Compute &&
+  return action.kind != Action::Kind::Compute && plan.transfers.contains(action.transfer) &&
          plan.transfers[action.transfer].kind == TransferKind::Loss;
 }
 

@@ -4,6 +4,7 @@
 
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/network/layer_traits.h"
+#include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
@@ -20,22 +21,29 @@ double share(const Region& part, const Region& whole) {
 
 class StepPrices {
  public:
-  StepPrices(const Network& network, const Plan& plan, const ClusterProfile& cluster)
-      : network_(network), plan_(plan), cluster_(cluster), times_(network, plan.kernels, cluster) {
+  StepPrices(const Network& network,
+             const Plan& plan,
+             const ClusterProfile& cluster,
+             const CostOptions& options)
+      : network_(network),
+        plan_(plan),
+        cluster_(cluster),
+        options_(options),
+        times_(network, plan.kernels, cluster) {
     for (const GroupGeometry& group : plan.groups) {
       const std::vector<RecomputedLayer> runs = recomputed_work(network, group);
       recomputed_.insert(recomputed_.end(), runs.begin(), runs.end());
     }
   }
 
-  PricedStep step(const Schedule& schedule, Index passes) {
+  PricedStep step(const Schedule& schedule) {
+    const Index passes = options_.passes;
     result_.ranks = plan_.ranks;
     for (const Transfer& transfer : plan_.transfers) {
       result_.transfers.push_back(priced(transfer));
     }
     for (const Action& action : schedule.actions) {
-      seconds_.push_back(action.kind == Action::Kind::Compute ? seconds_of(action)
-                                                              : std::vector<double>{});
+      seconds_.push_back(seconds_of(action));
     }
     const auto add = [&](ActionIndex number, Index pass) { this->add(schedule, number, pass); };
     const auto sums_up = [&](ActionIndex number) {
@@ -48,8 +56,15 @@ class StepPrices {
         add(i, 0);  // of the step before
       }
     }
+    if (options_.kept.is_on) {
+      add_second_copies(schedule.forward.begin, Action::Kind::Start);
+    }
     for (Index pass = 0; pass < passes; ++pass) {
-      for (const Section& section : {schedule.forward, schedule.loss, schedule.backward}) {
+      for_each_action(schedule, schedule.forward, pass, passes, add);
+      if (options_.kept.is_on && pass + 1 == passes) {
+        add_second_copies(schedule.forward.end, Action::Kind::Finish);
+      }
+      for (const Section& section : {schedule.loss, schedule.backward}) {
         for_each_action(schedule, section, pass, passes, add);
       }
     }
@@ -64,6 +79,19 @@ class StepPrices {
  private:
   void add(const Schedule& schedule, ActionIndex number, Index pass) {
     result_.actions.push_back({schedule.actions[number], number, pass, seconds_[number]});
+  }
+
+  void add_second_copies(ActionIndex next, Action::Kind kind) {
+    if (kind == Action::Kind::Start) {
+      PricedTransfer copies{.parcels = {}, .bulk = true};
+      for (const SecondCopy& copy : second_copies(plan_, options_.adam, options_.kept)) {
+        copies.parcels.push_back(
+            {copy.from, copy.to, static_cast<double>(copy.elements * kSingleBytes)});
+      }
+      second_copies_ = result_.transfers.push_back(std::move(copies));
+    }
+    const Action action{.kind = kind, .transfer = second_copies_};
+    result_.actions.push_back({action, next, 0, {}});
   }
 
   [[nodiscard]] PricedTransfer priced(const Transfer& transfer) const {
@@ -82,10 +110,17 @@ class StepPrices {
 
   std::vector<double> seconds_of(const Action& action) {
     std::vector<double> seconds;
+    if (action.kind != Action::Kind::Compute && !updates_what_arrives(action)) {
+      return seconds;
+    }
     seconds.reserve(at(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      if (action.phase == Phase::Update) {
-        seconds.push_back(update_seconds(action.bucket, rank));
+      if (action.kind == Action::Kind::Finish) {
+        const int bucket = plan_.transfers[action.transfer].subject;
+        seconds.push_back(update_seconds(bucket, rank, &ParameterPlan::updated) -
+                          update_seconds(bucket, rank, &ParameterPlan::owned));
+      } else if (action.phase == Phase::Update) {
+        seconds.push_back(update_seconds(action.bucket, rank, &ParameterPlan::owned));
       } else if (action.layer == kNoLayer) {
         seconds.push_back(0);
       } else {
@@ -145,10 +180,19 @@ class StepPrices {
     return sum;
   }
 
-  [[nodiscard]] double update_seconds(int bucket, int rank) const {
+  // Gradients of other owners, by which all who hold their elements update them.
+  [[nodiscard]] bool updates_what_arrives(const Action& action) const {
+    return plan_.gradient_reduction.optimizer == OptimizerStates::Replicated &&
+           action.kind == Action::Kind::Finish &&
+           plan_.transfers[action.transfer].kind == TransferKind::ParameterValue;
+  }
+
+  [[nodiscard]] double update_seconds(int bucket,
+                                      int rank,
+                                      std::vector<std::vector<Range>> ParameterPlan::*runs) const {
     Index elements = 0;
     for (const int parameter : plan_.buckets[at(bucket)].parameters) {
-      for (const Range& run : plan_.parameters[at(parameter)].owned[at(rank)]) {
+      for (const Range& run : (plan_.parameters[at(parameter)].*runs)[at(rank)]) {
         elements += run.size();
       }
     }
@@ -158,9 +202,11 @@ class StepPrices {
   const Network& network_;
   const Plan& plan_;
   const ClusterProfile& cluster_;
+  const CostOptions& options_;
   LayerTimes times_;
   std::vector<RecomputedLayer> recomputed_;  // by layer
   IndexedVector<ActionIndex, std::vector<double>> seconds_;
+  TransferIndex second_copies_ = kNoTransfer;
   PricedStep result_;
 };
 
@@ -172,7 +218,7 @@ PricedStep priced_step(const Network& network,
                        const CostOptions& options) {
   const Schedule schedule =
       options.has_loss ? plan.schedule : make_schedule(network, plan, {.has_loss = false});
-  return StepPrices(network, plan, cluster).step(schedule, options.passes);
+  return StepPrices(network, plan, cluster, options).step(schedule);
 }
 
 }  // namespace tessera::partitioner

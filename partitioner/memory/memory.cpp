@@ -20,7 +20,7 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
       continue;
     }
     use.gradients += held * options.scalar_bytes;
-    for (const Range& run : parameter.owned[own]) {
+    for (const Range& run : parameter.updated[own]) {
       use.optimizer += run.size() * options.scalar_bytes * (options.adam ? 2 : 1);
     }
   }
@@ -36,12 +36,15 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
   const std::vector<Index> messages = message_bytes_of_ranks(plan, options);
   const std::vector<Index> arenas = arena_bytes_of_ranks(
       network, plan, {options.scalar_bytes, options.training, options.image_gradient, false});
+  const std::vector<Index> kept =
+      kept_bytes_of_ranks(plan, options.adam, options.kept, options.scalar_bytes);
   std::vector<MemoryUse> ranks(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const auto own = static_cast<std::size_t>(rank);
     MemoryUse& use = ranks[own];
     add_parameters(plan, rank, options, use);
     use.activations = arenas[own];
+    use.kept = kept[own];
     use.messages = messages[own] + synchronisation_bytes(plan, rank, options);
     use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
     const Index pixels = image_region(network, plan, rank).volume();

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/plan.h"
 
 namespace tessera::partitioner {
@@ -12,12 +13,14 @@ namespace tessera::partitioner {
 struct MemoryUse {
   Index weights = 0;    // parameters and running statistics that the rank computes with
   Index gradients = 0;  // of what is learnt
-  Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank owns
+  Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank updates
   Index activations =
       0;  // maps and their gradients, and pre-activations that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
   Index messages = 0;   // packed cells of everything that is sent and received, and what replicas
                         // keep to be synchronised
+  Index kept = 0;       // state of the last steps, outside the processes: of the rank, and second
+                        // copies of what others have
   Index pictures = 0;   // pixels that are read ahead, before they are a map
   Index decoding = 0;   // a picture file, its decoder and what it becomes, one at a time
   Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files; and
@@ -25,7 +28,9 @@ struct MemoryUse {
   Index cache = 0;      // its share of reduced pictures that the ranks of a machine keep together
   Index program = 0;    // the process without a network or data: code, libraries, MPI
 
-  [[nodiscard]] Index total() const { return of_network() + decoding + data + cache + program; }
+  [[nodiscard]] Index total() const {
+    return of_network() + kept + decoding + data + cache + program;
+  }
   [[nodiscard]] Index of_network() const {
     return weights + gradients + optimizer + activations + workspace + messages + pictures;
   }
@@ -43,6 +48,7 @@ inline constexpr MemoryKind kMemoryKinds[] = {{"weights", &MemoryUse::weights},
                                               {"activations", &MemoryUse::activations},
                                               {"workspace", &MemoryUse::workspace},
                                               {"messages", &MemoryUse::messages},
+                                              {"kept", &MemoryUse::kept},
                                               {"pictures", &MemoryUse::pictures},
                                               {"decoding", &MemoryUse::decoding},
                                               {"data", &MemoryUse::data},
@@ -62,6 +68,7 @@ struct MemoryOptions {
   bool training = true;         // false: no gradients, no optimizer
   bool image_gradient = false;  // also the gradient of the network's input
   bool adam = false;
+  StateKeeping kept = {};
   Index workspace_bytes = 0;  // the kernels know it; added as it is
   Index picture_batches = 0;  // passes of which pixels are held
   Index decoding_bytes = 0;   // of a rank that reads pictures of its own

@@ -10,6 +10,19 @@ constexpr Index kChunksOfRank = 6;  // under way to all others
 
 }  // namespace
 
+const char* name_of(OptimizerStates states) {
+  return states == OptimizerStates::Sharded ? "sharded" : "replicated";
+}
+
+std::optional<OptimizerStates> optimizer_states_named(std::string_view name) {
+  for (const OptimizerStates states : {OptimizerStates::Sharded, OptimizerStates::Replicated}) {
+    if (name == name_of(states)) {
+      return states;
+    }
+  }
+  return std::nullopt;
+}
+
 Index learnt_elements(const Network& network, int layer) {
   if (network.layer(layer).frozen) {
     return 0;

@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "partitioner/network/network.h"
@@ -22,9 +24,18 @@ inline constexpr Index kSingleBytes = 4;  // of a number in single precision
 inline constexpr Index kChunkBytes = 16384;
 [[nodiscard]] Index chunks_in_flight(int ranks);
 
+// Who has the optimizer's state of an element and updates it. Sharded: its owner alone, which sends
+// the new value to all who hold it. Replicated: all of these, to whom the owner sends the reduced
+// gradient, as many bytes: more memory and arithmetic, but a lost device takes no state with it
+// that others do not have. Both compute the same.
+enum class OptimizerStates { Sharded, Replicated };
+[[nodiscard]] const char* name_of(OptimizerStates states);
+[[nodiscard]] std::optional<OptimizerStates> optimizer_states_named(std::string_view name);
+
 struct GradientReduction {
   Index bucket_bytes = 262144;  // of whole tensors in single precision; at least a layer
   Compression compression = Compression::Exact;
+  OptimizerStates optimizer = OptimizerStates::Sharded;
   friend bool operator==(const GradientReduction&, const GradientReduction&) = default;
 };
 

@@ -126,6 +126,7 @@ class Validation {
     }
     check_kernels();
     check_replicas();
+    check_optimizer();
   }
 
  private:
@@ -158,6 +159,23 @@ class Validation {
                           *why));
         }
       }
+    }
+  }
+
+  void check_optimizer() const {
+    const GradientReduction& reduction = partition_.gradient_reduction;
+    if (reduction.optimizer == OptimizerStates::Sharded) {
+      return;
+    }
+    if (reduction.compression != Compression::Exact) {
+      fail(fmt::format("a replicated optimizer needs the exact gradients, not {} ones",
+                       to_text(reduction.compression)));
+    }
+    if (partition_.replicas.independent()) {
+      fail(
+          fmt::format("a replicated optimizer needs the gradients of all ranks; replicas "
+                      "synchronised by {} have their own",
+                      to_text(partition_.replicas.sync)));
     }
   }
 

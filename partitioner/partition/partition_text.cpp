@@ -37,7 +37,8 @@ constexpr std::string_view kHeader =
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
 constexpr std::string_view kReductionHeader =
     "\n# Gradients and new values travel in buckets of at least so many bytes, with `precision` "
-    "\"exact\",\n# \"half\", \"topk:F\", \"sign\" or \"low-rank:R\".\n";
+    "\"exact\",\n# \"half\", \"topk:F\", \"sign\" or \"low-rank:R\"; `optimizer` state \"sharded\" "
+    "or \"replicated\".\n";
 constexpr std::string_view kReplicasHeader =
     "\n# Each of `count` replicas has its share of the ranks and of the images. `sync` ties them: "
     "\"every-step\",\n# \"local:H\", \"post-local:H\", \"parameter-rank:S\" or \"gossip\".\n";
@@ -234,7 +235,7 @@ class PartitionReader {
   }
 
   [[nodiscard]] GradientReduction read_gradient_reduction(const toml::table& table) const {
-    toml_.check_keys(table, {"bucket_bytes", "precision"});
+    toml_.check_keys(table, {"bucket_bytes", "precision", "optimizer"});
     GradientReduction result;
     if (const toml::node* bytes = table.get("bucket_bytes")) {
       constexpr Index kMostBucketBytes = Index{1} << 40U;
@@ -247,6 +248,15 @@ class PartitionReader {
         toml_.fail(*precision, fmt::format("`precision` of sums is none of {}", kCompressionForms));
       }
       result.compression = *known;
+    }
+    if (const toml::node* optimizer = table.get("optimizer")) {
+      const auto known = optimizer->is_string()
+                             ? optimizer_states_named(optimizer->as_string()->get())
+                             : std::nullopt;
+      if (!known) {
+        toml_.fail(*optimizer, "`optimizer` of sums is neither \"sharded\" nor \"replicated\"");
+      }
+      result.optimizer = *known;
     }
     return result;
   }
@@ -274,10 +284,15 @@ std::string reduction_text(const GradientReduction& gradient_reduction) {
   if (gradient_reduction == GradientReduction{}) {
     return "";
   }
-  return fmt::format("{}[sums]\nbucket_bytes = {}\nprecision = \"{}\"\n",
+  const std::string optimizer =
+      gradient_reduction.optimizer == OptimizerStates::Sharded
+          ? ""
+          : fmt::format("optimizer = \"{}\"\n", name_of(gradient_reduction.optimizer));
+  return fmt::format("{}[sums]\nbucket_bytes = {}\nprecision = \"{}\"\n{}",
                      kReductionHeader,
                      gradient_reduction.bucket_bytes,
-                     to_text(gradient_reduction.compression));
+                     to_text(gradient_reduction.compression),
+                     optimizer);
 }
 
 std::string replicas_text(const Replicas& replicas) {

@@ -132,6 +132,9 @@ Partition replicated(const Partition& one, const Replicas& replicas, Index batch
   expects(one.replicas.count == 1, "a single replica is repeated");
   Partition all = one;
   all.replicas = replicas;
+  if (replicas.independent()) {  // each has an optimizer of its own
+    all.gradient_reduction.optimizer = OptimizerStates::Sharded;
+  }
   all.ranks = one.ranks * replicas.count;
   for (Group& group : all.groups) {
     const std::vector<int> ranks = group.ranks;

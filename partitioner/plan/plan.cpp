@@ -38,6 +38,10 @@ class PlanMaker {
       plan_.sync_compression =
           std::exchange(plan_.gradient_reduction.compression, Compression::Exact);
     }
+    expects(plan_.gradient_reduction.optimizer == OptimizerStates::Sharded ||
+                (plan_.gradient_reduction.compression == Compression::Exact &&
+                 !plan_.replicas.independent()),
+            "a replicated optimizer has the exact gradients of all ranks");
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
@@ -211,6 +215,16 @@ class PlanMaker {
     result.owned.resize(ranks());
     for (int copy = 0; copy < plan_.copies(); ++copy) {
       share_copy(shape, tiles_of_copy(plan_, layer, copy), result);
+    }
+    result.updated = result.owned;
+    if (plan_.gradient_reduction.optimizer == OptimizerStates::Replicated && is_learnt(result)) {
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        const Range& channels = result.required[rank];
+        result.updated[rank].clear();
+        if (!channels.empty()) {
+          result.updated[rank].push_back({channels.begin * shape.row, channels.end * shape.row});
+        }
+      }
     }
     std::stable_sort(
         result.messages.begin(), result.messages.end(), [](const Message& a, const Message& b) {

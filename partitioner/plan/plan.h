@@ -54,7 +54,9 @@ struct ParameterPlan {
   int copies = 1;               // one on each replica's ranks, where replicas are independent
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
-      owned;                      // per rank: disjoint runs of elements, together all of a copy
+      owned;  // per rank: disjoint runs of elements, together all of a copy
+  std::vector<std::vector<Range>>
+      updated;                    // per rank: disjoint runs that it updates, with what it owns
   std::vector<Message> messages;  // runs of elements, from owners to ranks that require them
 };
 

@@ -271,6 +271,16 @@ class PlanCheck {
       report(
           "layer {}, rank {}: computes channels without their parameters", parameter.layer, rank);
     }
+    for (const Range& run : parameter.owned[static_cast<std::size_t>(rank)]) {
+      const auto& updated = parameter.updated[static_cast<std::size_t>(rank)];
+      if (std::none_of(updated.begin(), updated.end(), [&](const Range& all) {
+            return contains(all, run);
+          })) {
+        report("layer {}, rank {}: owns elements of a parameter and does not update them",
+               parameter.layer,
+               rank);
+      }
+    }
     if (!covers_once(arrivals,
                      {held.begin * parameter.shape.row, held.end * parameter.shape.row})) {
       report("layer {}, rank {}: elements of a parameter do not arrive exactly once",

@@ -81,6 +81,9 @@ class PlanFingerprint : public Fingerprint {
     if (compression.by_runs()) {
       add(std::string_view(to_text(compression)));
     }
+    if (gradient_reduction.optimizer != OptimizerStates::Sharded) {
+      add(std::string_view(name_of(gradient_reduction.optimizer)));
+    }
   }
   void add(const TilePart& part) {
     add(part.region);

@@ -383,7 +383,16 @@ class Report {
 
   [[nodiscard]] std::string memory() const {
     std::vector<Column> columns = {{"\nrank"}};
+    std::vector<MemoryKind> kinds;
     for (const MemoryKind& kind : kMemoryKinds) {
+      const bool is_there = std::any_of(memory_.begin(), memory_.end(), [&](const MemoryUse& use) {
+        return use.*kind.bytes > 0;
+      });
+      if (is_there || kind.bytes != &MemoryUse::kept) {
+        kinds.push_back(kind);
+      }
+    }
+    for (const MemoryKind& kind : kinds) {
       columns.push_back({memory_title(kind.name)});
     }
     columns.push_back({"\ntotal"});
@@ -395,7 +404,7 @@ class Report {
     for (const RankRow& row : rows_of_ranks(totals)) {
       const MemoryUse& use = memory_[static_cast<std::size_t>(row.rank)];
       std::vector<std::string> cells = {row.label};
-      for (const MemoryKind& kind : kMemoryKinds) {
+      for (const MemoryKind& kind : kinds) {
         cells.push_back(mebibytes(use.*kind.bytes));
       }
       cells.push_back(mebibytes(use.total()));

@@ -93,6 +93,7 @@ Partition best_partition(const Network& network,
   expect_even_replicas(replicas.count, cluster.size(), options.batch);
   SearchOptions share = options;
   share.batch = options.batch / replicas.count;
+  share.chooses_optimizer = false;  // replicas may have parameters of their own
   const int ranks = cluster.size() / replicas.count;
   std::optional<ExplainedPlan> best;
   std::vector<ClusterProfile> searched;

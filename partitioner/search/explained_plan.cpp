@@ -75,7 +75,9 @@ double& part_of(TimeShares& time, TransferKind kind) {
 // Where the time of an action counts; nullptr for a layer's computing, which the model tells apart.
 double* part_of(TimeShares& time, const Plan& plan, const Action& action) {
   if (action.kind != Action::Kind::Compute) {
-    return &part_of(time, plan.transfers[action.transfer].kind);
+    const bool is_second_copy = !plan.transfers.contains(action.transfer);
+    return is_second_copy ? &time.gradients_s
+                          : &part_of(time, plan.transfers[action.transfer].kind);
   }
   if (action.phase == Phase::Update) {
     return &time.update_s;

@@ -18,6 +18,7 @@ class ParameterBytes {
   ParameterBytes(const SearchOptions& options, RankBytes& bytes)
       : options_(options.memory),
         compression_(options.gradient_reduction.compression),
+        replicated_(options.gradient_reduction.optimizer == OptimizerStates::Replicated),
         bytes_(bytes) {}
 
   void add(const LayerParameters& layer, bool frozen, const std::vector<Tile>& tiles) {
@@ -42,7 +43,8 @@ class ParameterBytes {
       }
       const auto peers = static_cast<Index>(run.ranks.size()) - 1;
       for (std::size_t i = 0; i < run.ranks.size(); ++i) {
-        const Index states = learns ? (options_.adam ? 2 : 1) * run.shares[i] : 0;
+        const Index updated = replicated_ ? elements : run.shares[i];
+        const Index states = learns ? (options_.adam ? 2 : 1) * updated : 0;
         bytes_[static_cast<std::size_t>(run.ranks[i])] +=
             options_.scalar_bytes * (elements * (learns ? 2 : 1) + states) +
             message_bytes({run.shares[i], shape.row}, elements - run.shares[i], peers, is_learnt);
@@ -69,6 +71,7 @@ class ParameterBytes {
 
   const MemoryOptions& options_;
   Compression compression_;
+  bool replicated_;  // the optimizer's state
   RankBytes& bytes_;
   bool frozen_ = false;  // the layer
 };

@@ -7,6 +7,7 @@
 
 #include "partitioner/base/errors.h"
 #include "partitioner/cost/simulation.h"
+#include "partitioner/search/fitting.h"
 #include "partitioner/search/memory_search.h"
 #include "partitioner/search/partition_figures.h"
 #include "partitioner/search/partition_search.h"
@@ -19,8 +20,8 @@ namespace {
 constexpr Index kBucketBytes[] = {
     Index{1} << 16U, Index{1} << 18U, Index{1} << 20U, Index{1} << 23U};
 constexpr double kHidden[] = {0.25, 0.5, 0.75, 1};  // shares of what may travel while ranks compute
-constexpr double kWorthIt = 0.998;                  // of a step, for another size of buckets
-constexpr int kLowerLimits = 2;                     // that are searched as well
+constexpr double kWorthIt = 0.998;  // of a step, for another size of buckets, or more state
+constexpr int kLowerLimits = 2;     // that are searched as well
 
 // The next of a fixed series of limits, eight to each factor of two.
 Index next_lower_limit(Index bytes) {
@@ -58,6 +59,8 @@ class Planner {
     memory.add_to(result.effort);
     result.candidates = evaluated_by_time(partitions);
     tune_buckets(result.candidates);
+    result.candidates.front() =
+        with_best_optimizer(network_, cluster_, options_, std::move(result.candidates.front()));
     if (!figures_.fits(partitions.front())) {
       result.smallest = std::move(result.candidates.front());
       result.candidates.clear();
@@ -311,6 +314,26 @@ Candidate evaluated(const Network& network,
   candidate.energy = step_energy(
       cluster, simulates ? activities : device_activities(cost), candidate.predicted_s());
   return candidate;
+}
+
+Candidate with_best_optimizer(const Network& network,
+                              const ClusterProfile& cluster,
+                              const SearchOptions& options,
+                              Candidate candidate) {
+  Partition partition = candidate.partition;
+  if (!options.chooses_optimizer || !candidate.simulated_s ||
+      options.objective == Objective::Memory || partition.replicas.independent() ||
+      partition.gradient_reduction.compression != Compression::Exact) {
+    return candidate;
+  }
+  partition.gradient_reduction.optimizer = OptimizerStates::Replicated;
+  Candidate replicated = evaluated(network, cluster, options, partition);
+  const bool fits =
+      !options.counts_memory ||
+      largest_shortage(replicated.memory, memory_limits(cluster, options)).missing_bytes() <= 0;
+  const bool is_better = objective_value(options.objective, replicated) <
+                         kWorthIt * objective_value(options.objective, candidate);
+  return fits && is_better ? replicated : candidate;
 }
 
 double objective_value(Objective objective, const Candidate& candidate) {

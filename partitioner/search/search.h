@@ -27,10 +27,9 @@
 // ... of them, and of the 1, 2, ... that take the least energy for the same work, and all that it
 // finds is judged by partitioner/cost/step_energy.h.
 //
-// A new dimension of the decision (an algorithm for gradient reduction, optimizer state whole or
-// sharded) that concerns one group is a further variant of its choices, with its own cost and
-// bytes; see add_variants() in group_choices.cpp, where reductions to owners and recomputation are
-// two.
+// A new dimension of the decision (an algorithm for gradient reduction) that concerns one group is
+// a further variant of its choices, with its own cost and bytes; see add_variants() in
+// group_choices.cpp, where reductions to owners and recomputation are two.
 
 #pragma once
 
@@ -62,8 +61,9 @@ struct SearchOptions {
   std::vector<ConvolutionKernels> kernels;  // by layer
   Reader reader;
   GradientReduction gradient_reduction = {};
-  bool counts_memory = true;  // false: devices have enough, and nobody wants to know
-  MemoryOptions memory;       // what to count; workspace and program are those of each rank
+  bool chooses_optimizer = false;  // whether its state is replicated; else as said there
+  bool counts_memory = true;       // false: devices have enough, and nobody wants to know
+  MemoryOptions memory;            // what to count; workspace and program are those of each rank
   WorkspaceNeeds workspace;
   // For every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;
@@ -109,6 +109,14 @@ struct SearchResult {
                                                      const ClusterProfile& cluster,
                                                      const SearchOptions& options,
                                                      const Partition& partition);
+
+// The candidate, or the same with the optimizer's state replicated: where options let it choose,
+// the better of these that fits. Both compute the same; what differs is what second copies of each
+// step's state take (CostOptions::kept), arithmetic and memory.
+[[nodiscard]] Candidate with_best_optimizer(const Network& network,
+                                            const ClusterProfile& cluster,
+                                            const SearchOptions& options,
+                                            Candidate candidate);
 
 // The limit of each device: its memory, or what is asked for if that is less.
 [[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,

@@ -444,6 +444,9 @@ Partition random_partition(Draw& draw, const Network& network, Index batch, int 
     partition.groups.push_back(random_group(draw, network, batch, ranks, first));
   }
   partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 3000, 262144});
+  if (draw.chance(0.3)) {
+    partition.gradient_reduction.optimizer = partitioner::OptimizerStates::Replicated;
+  }
   return partition;
 }
 

@@ -107,6 +107,7 @@ class Watched {
         has_loss_(!losses(random.network).empty()),
         targets_(tests::some_targets(random.batch, 1)) {
     execution_.parameters().initialize(3);
+    execution_.parameters().update_by([](std::size_t, const Range&, const float*) {});
     posted_to = &posted_;
   }
   ~Watched() { posted_to = nullptr; }
@@ -301,7 +302,11 @@ TEST_CASE("each rank performs the schedule, action by action, and sends what it 
     tests::Draw draw(seed);
     tests::draw_kernels(draw, random);
     tests::draw_recomputation(draw, random.partition);
-    random.partition.gradient_reduction.compression = kCompressions[i % std::ssize(kCompressions)];
+    auto& reduction = random.partition.gradient_reduction;
+    reduction.compression = kCompressions[i % std::ssize(kCompressions)];
+    if (reduction.compression != Compression::Exact) {
+      reduction.optimizer = partitioner::OptimizerStates::Sharded;
+    }
     INFO("seed ", seed, '\n', tests::describe(random));
     Watched watched(random, world);
     CHECK(watched.has_plans_schedule());

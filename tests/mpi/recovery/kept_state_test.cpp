@@ -16,7 +16,10 @@
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/execution/parameter_chunks.h"
 #include "engine/recovery/slot_file.h"
+#include "engine/train/copy_equality.h"
+#include "engine/train/pass_end.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/plan/kept_parts.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -139,6 +142,16 @@ class Run {
     return all;
   }
 
+  // Of this rank.
+  [[nodiscard]] std::vector<float> values() {
+    std::vector<float> all;
+    for (const auto& parameter : trainer_.execution().parameters().all()) {
+      all.insert(
+          all.end(), parameter.values.data(), parameter.values.data() + parameter.values.size());
+    }
+    return all;
+  }
+
   // Values and states of the optimizer, whole, on rank 0.
   [[nodiscard]] std::vector<float> whole() {
     std::vector<float> all;
@@ -152,9 +165,9 @@ class Run {
       add(engine::owned_values(parameter),
           trainer_.execution().parameters().all()[i].values.span());
       if (is_learnt(parameter)) {
-        add(engine::owned_alone(parameter), trainer_.optimizer().states()[i].first.span());
+        add(engine::owned_states(parameter), trainer_.optimizer().states()[i].first.span());
         if (trainer_.optimizer().adam()) {
-          add(engine::owned_alone(parameter), trainer_.optimizer().states()[i].second.span());
+          add(engine::owned_states(parameter), trainer_.optimizer().states()[i].second.span());
         }
       }
     }
@@ -185,6 +198,11 @@ Way tiled_way(const Communicator& world, bool adam, const Compression& compressi
   return way;
 }
 
+Way with_replicated_optimizer(Way way) {
+  way.partition.gradient_reduction.optimizer = partitioner::OptimizerStates::Replicated;
+  return way;
+}
+
 Way way_of_replicas(const Communicator& world, const tests::Tie& tie, bool adam) {
   const tests::Settings settings{
       .normalizes = true, .adam = adam, .compression = tie.compression, .post_local_steps = 2};
@@ -203,6 +221,9 @@ std::vector<Way> ways_to_keep(const Communicator& world) {
     for (const bool adam : {false, true}) {
       ways.push_back(tiled_way(world, adam, compression));
     }
+  }
+  for (const bool adam : {false, true}) {
+    ways.push_back(with_replicated_optimizer(tiled_way(world, adam, Compression::Exact)));
   }
   for (const tests::Tie& tie : tests::ties()) {
     ways.push_back(way_of_replicas(world, tie, tie.compression == Compression::Exact));
@@ -376,6 +397,80 @@ TEST_CASE("what was kept under one partition is the same to the bit under anothe
     REQUIRE(kept);
     CHECK(kept->step == 3);
     CHECK(run.whole() == expected);
+  }
+}
+
+TEST_CASE("what the planner says of second copies is what is sent") {
+  const Communicator world = Communicator::world();
+  for (const Way& way : ways_to_keep(world)) {
+    if (way.partition.gradient_reduction.compression != Compression::Exact ||
+        way.partition.replicas.independent()) {
+      continue;
+    }
+    CAPTURE(to_text(way.partition));
+    Run run(way, world);
+    const Devices devices(world, world.size());  // each rank has its own
+    const auto kept = run.kept(devices.folder());
+    Index planned = 0;
+    for (const auto& copy : second_copies(run.plan(), way.options.training.adam, {.is_on = true})) {
+      planned += copy.from == world.rank() ? copy.elements : 0;
+    }
+    CHECK(kept->sent_bytes() == planned * static_cast<Index>(sizeof(float)));
+  }
+}
+
+TEST_CASE("with the optimizer's state replicated, little is sent to be kept") {
+  const Communicator world = Communicator::world();
+  const Way way = tiled_way(world, true, Compression::Exact);
+  const Devices devices(world, world.size());
+  Run sharded(way, world);
+  Run replicated(with_replicated_optimizer(way), world);
+  const auto sent_of = [&](Run& run) {
+    const auto bytes = static_cast<double>(run.kept(devices.folder())->sent_bytes());
+    return engine::sum_over_ranks(world, bytes);
+  };
+  if (world.size() > 1) {
+    CHECK(sent_of(replicated) < 0.5 * sent_of(sharded));
+  }
+}
+
+TEST_CASE("a replicated optimizer comes to the same bits as a sharded one, on all ranks") {
+  const Communicator world = Communicator::world();
+  for (int number = 0; number < 12; ++number) {
+    const std::uint64_t seed = tests::case_seed(number, world.size());
+    CAPTURE(seed);
+    const tests::RandomCase random = tests::random_case(seed, world.size(), {.batch = 2});
+    Way way{.network = random.network,
+            .partition = random.partition,
+            .images = random.batch,
+            .options = {}};
+    way.options.training.batch = 2 * random.batch;
+    way.options.training.subdivisions = 2;
+    way.options.training.adam = number % 2 == 0;
+    way.options.training.learning_rate = 1e-4;
+    way.options.seed = seed;
+    way.partition.gradient_reduction.optimizer = partitioner::OptimizerStates::Sharded;
+    struct Result {
+      std::vector<double> losses;
+      std::vector<float> whole;
+      std::vector<float> values;
+    };
+    const auto run_of = [&](const Way& by) {
+      Run run(by, world);
+      Result result;
+      for (int step = 0; step < 3; ++step) {
+        result.losses.push_back(run.step());
+      }
+      result.whole = run.whole();
+      result.values = run.values();
+      CHECK_FALSE(unequal_copies(run.trainer().execution()));
+      return result;
+    };
+    const Result sharded = run_of(way);
+    const Result replicated = run_of(with_replicated_optimizer(way));
+    CHECK(replicated.losses == sharded.losses);
+    CHECK(replicated.whole == sharded.whole);
+    CHECK(replicated.values == sharded.values);
   }
 }
 

@@ -373,6 +373,11 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
          p.groups[0].reduce_to_owner = {1, 1};
        },
        "group 0 (layers 0 to 2): collapse names"},
+      {[](Partition& p) {
+         p.gradient_reduction = {.compression = Compression::Half,
+                                 .optimizer = OptimizerStates::Replicated};
+       },
+       "a replicated optimizer needs the exact gradients, not half ones"},
   };
   for (const Fault& fault : faults) {
     CAPTURE(fault.expected);

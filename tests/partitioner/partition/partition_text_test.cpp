@@ -149,6 +149,8 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
       {head + "[[kernels]]\nlayers = [3]\nbackward_data = \"winograd\"\n",
        "expected one of: direct, winograd2, winograd4, reference"},
       {head + "[[kernels]]\nlayers = [3]\nbackward = \"direct\"\n", "unknown key `backward`"},
+      {head + "[sums]\noptimizer = true\n", "p.toml:4: `optimizer`"},
+      {head + "[sums]\noptimizer = \"whole\"\n", "neither \"sharded\" nor \"replicated\""},
   };
   for (const Fault& fault : faults) {
     CAPTURE(fault.text);

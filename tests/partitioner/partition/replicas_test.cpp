@@ -27,6 +27,9 @@ Repeated repeated(std::uint64_t seed, const Synchronisation& sync) {
   const int ranks = static_cast<int>(draw.between(1, 4));
   Repeated result{tests::random_case(seed, ranks, {}), {}, 1};
   result.one.partition.reader = Reader::every_rank();
+  if (sync.mode != SyncMode::EveryStep) {
+    result.one.partition.gradient_reduction.optimizer = OptimizerStates::Sharded;
+  }
   result.batch = count * result.one.batch;
   result.all = replicated(result.one.partition, {count, sync}, result.one.batch);
   return result;

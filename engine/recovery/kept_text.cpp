@@ -1,6 +1,5 @@
-#include "engine/recovery/kept_parts.h"
+#include "engine/recovery/kept_text.h"
 
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,83 +11,6 @@
 namespace tessera::engine {
 
 using nlohmann::json;
-
-namespace {
-
-int copy_of_rank(const partitioner::Plan& plan, int rank) {
-  return plan.copies() > 1 ? rank / plan.ranks_of_copy() : 0;
-}
-
-std::vector<ArrayKind> kinds_of(const partitioner::ParameterPlan& parameter, bool adam) {
-  if (!is_learnt(parameter)) {
-    return {ArrayKind::Values};
-  }
-  return adam ? std::vector{ArrayKind::Values, ArrayKind::First, ArrayKind::Second}
-              : std::vector{ArrayKind::Values, ArrayKind::First};
-}
-
-}  // namespace
-
-std::vector<ArrayName> arrays_of(const partitioner::Plan& plan, bool adam) {
-  std::vector<ArrayName> arrays;
-  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
-    for (const ArrayKind kind : kinds_of(plan.parameters[i], adam)) {
-      arrays.push_back({static_cast<int>(i), kind, 0});
-    }
-  }
-  return arrays;
-}
-
-std::vector<KeptPart> owned_parts(const partitioner::Plan& plan, bool adam, int rank, Index own) {
-  std::vector<KeptPart> parts;
-  for (ArrayName array : arrays_of(plan, adam)) {
-    array.copy = copy_of_rank(plan, rank);
-    const auto& owned = plan.parameters[static_cast<std::size_t>(array.tensor)].owned;
-    for (const Range& run : owned[static_cast<std::size_t>(rank)]) {
-      parts.push_back({array, run});
-    }
-  }
-  if (own > 0) {
-    parts.push_back({{rank, ArrayKind::OfRank, 0}, {0, own}});
-  }
-  return parts;
-}
-
-std::vector<int> keepers(const std::vector<std::string>& devices) {
-  std::vector<std::vector<int>> ranks_of_device;
-  std::vector<std::string> names;
-  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-    if (devices[rank].empty()) {
-      continue;
-    }
-    const auto known = std::find(names.begin(), names.end(), devices[rank]);
-    const auto device = static_cast<std::size_t>(known - names.begin());
-    if (known == names.end()) {
-      names.push_back(devices[rank]);
-      ranks_of_device.emplace_back();
-    }
-    ranks_of_device[device].push_back(static_cast<int>(rank));
-  }
-  std::vector<int> keeper(devices.size(), -1);
-  for (std::size_t device = 0; device < names.size() && names.size() > 1; ++device) {
-    const std::vector<int>& next = ranks_of_device[(device + 1) % names.size()];
-    for (std::size_t i = 0; i < ranks_of_device[device].size(); ++i) {
-      keeper[static_cast<std::size_t>(ranks_of_device[device][i])] = next[i % next.size()];
-    }
-  }
-  return keeper;
-}
-
-bool is_gathered_by(const partitioner::Plan& plan, const KeptPart& part, int rank) {
-  if (part.array.kind != ArrayKind::Values || part.array.copy != copy_of_rank(plan, rank)) {
-    return false;
-  }
-  const auto& parameter = plan.parameters[static_cast<std::size_t>(part.array.tensor)];
-  const Range& channels = parameter.required[static_cast<std::size_t>(rank)];
-  return !is_running_statistic(parameter) &&
-         contains({channels.begin * parameter.shape.row, channels.end * parameter.shape.row},
-                  part.elements);
-}
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "engine/recovery/kept_parts.h"
+#include "engine/recovery/kept_text.h"
 
 #include <cmath>
 #include <limits>
@@ -10,22 +10,8 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::ArrayKind;
-using engine::keepers;
 using engine::KeptText;
 using engine::parse_kept_text;
-
-TEST_CASE("the second copy of what a rank has lies on another device, where there is one") {
-  CHECK(keepers({"a"}) == std::vector<int>{-1});
-  CHECK(keepers({"a", "a", "a"}) == std::vector<int>{-1, -1, -1});
-  CHECK(keepers({"a", "b"}) == std::vector<int>{1, 0});
-  CHECK(keepers({"a", "b", "c"}) == std::vector<int>{1, 2, 0});
-  // The ranks of a device share what the device before it would lose.
-  CHECK(keepers({"a", "a", "b", "b"}) == std::vector<int>{2, 3, 0, 1});
-  CHECK(keepers({"a", "b", "b"}) == std::vector<int>{1, 0, 0});
-  CHECK(keepers({"a", "b", "a", "b", "a"}) == std::vector<int>{1, 0, 3, 2, 1});
-  // Those without a part in the steps keep nothing for others.
-  CHECK(keepers({"a", "", "b", ""}) == std::vector<int>{2, -1, 0, -1});
-}
 
 KeptText sample() {
   return {.network = "n1",

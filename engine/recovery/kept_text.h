@@ -1,8 +1,5 @@
-// Which parts of a training state lie where: what each rank owns, who has a second copy of it, and
-// how a file says what is in it.
-//
-// Elements count in the whole tensor, as in ParameterPlan. Independent replicas have a copy of each
-// tensor for every replica, which are numbered like them.
+// How a file of kept state says what is in it. Which parts lie where is the plan's:
+// partitioner/plan/kept_parts.h.
 
 #pragma once
 
@@ -13,45 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/plan/plan.h"
+#include "partitioner/plan/kept_parts.h"
 
 namespace tessera::engine {
 
-enum class ArrayKind { Values, First, Second, OfRank };
-
-// An array of which several ranks may keep parts.
-struct ArrayName {
-  int tensor = 0;  // in Plan::parameters; of a rank's own state: the rank
-  ArrayKind kind = ArrayKind::Values;
-  int copy = 0;
-
-  friend auto operator<=>(const ArrayName&, const ArrayName&) = default;
-};
-
-struct KeptPart {
-  ArrayName array;
-  Range elements;
-
-  friend bool operator==(const KeptPart&, const KeptPart&) = default;
-};
-
-// The arrays of the tensors, without states of ranks; of copy 0.
-[[nodiscard]] std::vector<ArrayName> arrays_of(const partitioner::Plan& plan, bool adam);
-
-// What a rank owns, in the order of the tensors, and `own` elements of state of its own.
-[[nodiscard]] std::vector<KeptPart> owned_parts(const partitioner::Plan& plan,
-                                                bool adam,
-                                                int rank,
-                                                Index own);
-
-// The rank that has a second copy of what each one owns, on another device, where there is one; -1:
-// none has. `devices` has the same text for ranks on the same device, and an empty one for those
-// that take no part. What a device loses lies on the next one, shared among its ranks.
-[[nodiscard]] std::vector<int> keepers(const std::vector<std::string>& devices);
-
-// Whether a rank computes with such elements, so that the parameter all-gather brings them to it.
-// Not so running statistics, which may differ until they are next needed.
-[[nodiscard]] bool is_gathered_by(const partitioner::Plan& plan, const KeptPart& part, int rank);
+using partitioner::ArrayKind;
+using partitioner::ArrayName;
+using partitioner::KeptPart;
 
 struct StepLoss {
   Index step = 0;

@@ -1,0 +1,153 @@
+#include "partitioner/plan/kept_parts.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tessera::partitioner {
+
+namespace {
+
+std::vector<ArrayKind> kinds_of(const ParameterPlan& parameter, bool adam) {
+  if (!is_learnt(parameter)) {
+    return {ArrayKind::Values};
+  }
+  return adam ? std::vector{ArrayKind::Values, ArrayKind::First, ArrayKind::Second}
+              : std::vector{ArrayKind::Values, ArrayKind::First};
+}
+
+}  // namespace
+
+std::vector<ArrayName> arrays_of(const Plan& plan, bool adam) {
+  std::vector<ArrayName> arrays;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    for (const ArrayKind kind : kinds_of(plan.parameters[i], adam)) {
+      arrays.push_back({static_cast<int>(i), kind, 0});
+    }
+  }
+  return arrays;
+}
+
+std::vector<KeptPart> owned_parts(const Plan& plan, bool adam, int rank, Index own) {
+  std::vector<KeptPart> parts;
+  for (ArrayName array : arrays_of(plan, adam)) {
+    array.copy = plan.copy_of(rank);
+    const auto& owned = plan.parameters[static_cast<std::size_t>(array.tensor)].owned;
+    for (const Range& run : owned[static_cast<std::size_t>(rank)]) {
+      parts.push_back({array, run});
+    }
+  }
+  if (own > 0) {
+    parts.push_back({{rank, ArrayKind::OfRank, 0}, {0, own}});
+  }
+  return parts;
+}
+
+std::vector<int> keepers(const std::vector<std::string>& devices) {
+  std::vector<std::vector<int>> ranks_of_device;
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    if (devices[rank].empty()) {
+      continue;
+    }
+    const auto known = std::find(names.begin(), names.end(), devices[rank]);
+    const auto device = static_cast<std::size_t>(known - names.begin());
+    if (known == names.end()) {
+      names.push_back(devices[rank]);
+      ranks_of_device.emplace_back();
+    }
+    ranks_of_device[device].push_back(static_cast<int>(rank));
+  }
+  std::vector<int> keeper(devices.size(), -1);
+  for (std::size_t device = 0; device < names.size() && names.size() > 1; ++device) {
+    const std::vector<int>& next = ranks_of_device[(device + 1) % names.size()];
+    for (std::size_t i = 0; i < ranks_of_device[device].size(); ++i) {
+      keeper[static_cast<std::size_t>(ranks_of_device[device][i])] = next[i % next.size()];
+    }
+  }
+  return keeper;
+}
+
+bool is_gathered_by(const Plan& plan, const KeptPart& part, int rank) {
+  if (part.array.kind == ArrayKind::OfRank || part.array.copy != plan.copy_of(rank)) {
+    return false;
+  }
+  const auto& parameter = plan.parameters[static_cast<std::size_t>(part.array.tensor)];
+  if (part.array.kind != ArrayKind::Values) {
+    const auto& updated = parameter.updated[static_cast<std::size_t>(rank)];
+    return std::any_of(updated.begin(), updated.end(), [&](const Range& run) {
+      return contains(run, part.elements);
+    });
+  }
+  const Range& channels = parameter.required[static_cast<std::size_t>(rank)];
+  return !is_running_statistic(parameter) &&
+         contains({channels.begin * parameter.shape.row, channels.end * parameter.shape.row},
+                  part.elements);
+}
+
+namespace {
+
+Index elements_of(const std::vector<KeptPart>& parts) {
+  Index elements = 0;
+  for (const KeptPart& part : parts) {
+    elements += part.elements.size();
+  }
+  return elements;
+}
+
+std::vector<int> keepers_of(const Plan& plan, bool adam, const StateKeeping& keeping) {
+  std::vector<std::string> devices;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const bool takes_part = !owned_parts(plan, adam, rank, 0).empty();
+    devices.push_back(!takes_part               ? ""
+                      : keeping.devices.empty() ? std::to_string(rank)
+                                                : keeping.devices[static_cast<std::size_t>(rank)]);
+  }
+  return keepers(devices);
+}
+
+}  // namespace
+
+std::vector<SecondCopy> second_copies(const Plan& plan, bool adam, const StateKeeping& keeping) {
+  std::vector<SecondCopy> copies;
+  if (!keeping.is_on || plan.replicas.run_ahead()) {
+    return copies;
+  }
+  const std::vector<int> keeper = keepers_of(plan, adam, keeping);
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    SecondCopy copy{rank, keeper[static_cast<std::size_t>(rank)], 0};
+    for (const KeptPart& part : owned_parts(plan, adam, rank, 0)) {
+      const bool is_sent = copy.to >= 0 && !is_gathered_by(plan, part, copy.to);
+      copy.elements += is_sent ? part.elements.size() : 0;
+    }
+    if (copy.elements > 0) {
+      copies.push_back(copy);
+    }
+  }
+  return copies;
+}
+
+std::vector<Index> kept_bytes_of_ranks(const Plan& plan,
+                                       bool adam,
+                                       const StateKeeping& keeping,
+                                       Index scalar_bytes) {
+  constexpr Index kSteps = 2;
+  std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
+  if (!keeping.is_on || plan.replicas.run_ahead()) {
+    return bytes;
+  }
+  const std::vector<int> keeper = keepers_of(plan, adam, keeping);
+  for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
+    const Index owned =
+        kSteps * scalar_bytes * elements_of(owned_parts(plan, adam, static_cast<int>(rank), 0));
+    bytes[rank] += owned;
+    if (keeper[rank] >= 0) {
+      bytes[static_cast<std::size_t>(keeper[rank])] += owned;
+    }
+  }
+  for (const SecondCopy& copy : second_copies(plan, adam, keeping)) {
+    bytes[static_cast<std::size_t>(copy.from)] += copy.elements * scalar_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace tessera::partitioner
