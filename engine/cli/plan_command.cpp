@@ -243,7 +243,8 @@ void run_plan(const PlanCommand& command) {
   const Index batch = workload.batch;
   const int ranks = ranks_of(command);
   std::optional<partitioner::ClusterProfile> cluster;
-  if (command.partition.automatic || command.explain || !command.partition.cluster.empty()) {
+  if (command.partition.automatic || command.explain || command.keeps_state ||
+      !command.partition.cluster.empty()) {
     cluster = described_cluster(command.partition, ranks, printed_messages());
   }
   partitioner::Partition partition = partition_for_sizes(
@@ -252,6 +253,9 @@ void run_plan(const PlanCommand& command) {
                    ? search_automatically(planned, *cluster, command.partition, workload)
                    : chosen_partition(planned, command.partition, ranks, batch);
       });
+  if (!command.partition.automatic && command.keeps_state) {
+    choose_optimizer(network, *cluster, command.partition, workload, partition);
+  }
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.measures_kernels) {
     partition.kernels = fastest_kernels(network, plan);

@@ -126,34 +126,37 @@ class KeptState::Files {
 
   void lay_out(const Communicator& communicator) {
     const bool adam = trainer_.optimizer().adam();
-    const std::vector<int> keeper =
-        partitioner::keepers(texts_of_ranks(communicator, own_device(folder_, communicator)));
+    const partitioner::SecondPlaces places(
+        plan_, texts_of_ranks(communicator, own_device(folder_, communicator)));
     Index own = 0;
     for (const std::span<float> array : trainer_.own_arrays()) {
       own += std::ssize(array);
     }
     const std::vector<Index> own_of_ranks = communicator.of_ranks(own);
     own_parts_ = owned_parts(plan_, adam, rank_, own);
-    keeper_ = keeper[static_cast<std::size_t>(rank_)];
     for (const KeptPart& part : own_parts_) {
-      if (keeper_ >= 0 && !is_gathered_by(plan_, part, keeper_)) {
+      const int keeper = places.keeper(rank_, part);
+      if (keeper >= 0 && !is_gathered_by(plan_, part, keeper)) {
+        keeper_ = keeper;
         sent_parts_.push_back(part);
       }
     }
     sent_.resize(static_cast<std::size_t>(elements_of(sent_parts_)));
     std::vector<KeptPart> gathered;
     for (int from = 0; from < communicator.size(); ++from) {
-      if (keeper[static_cast<std::size_t>(from)] != rank_) {
-        continue;
-      }
       Arrival arrival{.from = from};
       for (const KeptPart& part :
            owned_parts(plan_, adam, from, own_of_ranks[static_cast<std::size_t>(from)])) {
+        if (places.keeper(from, part) != rank_) {
+          continue;
+        }
         const bool arrives = !is_gathered_by(plan_, part, rank_);
         (arrives ? second_parts_ : gathered).push_back(part);
         arrival.size += arrives ? part.elements.size() : 0;
       }
-      arrivals_.push_back(arrival);
+      if (arrival.size > 0) {
+        arrivals_.push_back(arrival);
+      }
     }
     arriving_parts_ = second_parts_.size();
     second_parts_.insert(second_parts_.end(), gathered.begin(), gathered.end());

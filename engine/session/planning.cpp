@@ -170,6 +170,20 @@ Partition search_automatically(const partitioner::Network& network,
       workload.model);
 }
 
+void choose_optimizer(const partitioner::Network& network,
+                      const ClusterProfile& cluster,
+                      const PartitionRequest& request,
+                      const Workload& workload,
+                      Partition& partition) {
+  if (!workload.kept.is_on || !request.file.empty()) {
+    return;
+  }
+  const partitioner::SearchOptions options =
+      prediction_options(network, request, workload, partition);
+  partitioner::Candidate candidate = evaluated(network, cluster, options, partition);
+  partition = with_best_optimizer(network, cluster, options, std::move(candidate)).partition;
+}
+
 void limit_workspace(const partitioner::Network& network,
                      const PartitionRequest& request,
                      Index batch,
@@ -201,27 +215,6 @@ void expect_same_plan(const partitioner::Network& network,
   }
 }
 
-// Of a partition that is no file, by what the devices can do, as a search does.
-void choose_optimizer(const partitioner::Network& network,
-                      const PartitionRequest& request,
-                      const Workload& workload,
-                      const Communicator& communicator,
-                      Partition& partition) {
-  if (!workload.kept.is_on || !request.file.empty() || partition.ranks == 1) {
-    return;
-  }
-  auto& optimizer = partition.gradient_reduction.optimizer;
-  on_root(communicator, [&] {
-    const ClusterProfile cluster = described_cluster(request, partition.ranks, {});
-    const partitioner::SearchOptions options =
-        prediction_options(network, request, workload, partition);
-    const partitioner::Candidate candidate = evaluated(network, cluster, options, partition);
-    optimizer = with_best_optimizer(network, cluster, options, candidate)
-                    .partition.gradient_reduction.optimizer;
-  });
-  optimizer = communicator.share(optimizer);
-}
-
 }  // namespace
 
 std::optional<bool> reads_before_search(const PartitionRequest& request,
@@ -245,7 +238,18 @@ Partition agreed_partition(const partitioner::Network& network,
     });
     expect_same(
         to_text(partition), request.file.empty() ? "partition" : request.file, communicator);
-    choose_optimizer(network, request, workload, communicator, partition);
+    if (workload.kept.is_on) {
+      on_root(communicator, [&] {
+        try {
+          const ClusterProfile cluster = described_cluster(request, communicator.size(), {});
+          choose_optimizer(network, cluster, request, workload, partition);
+        } catch (const InputError&) {
+          // A profile of other devices is a fault where a search needs it, and none here.
+        }
+      });
+      auto& optimizer = partition.gradient_reduction.optimizer;
+      optimizer = communicator.share(optimizer);
+    }
     expect_same_plan(network, partition, workload.batch, communicator);
     return partition;
   }

@@ -71,6 +71,14 @@ struct Workload {
                                                       int ranks,
                                                       Index batch);
 
+// Whether the optimizer's state is replicated, of a partition that is asked for and no file: as a
+// search would choose it, where the state of each step is kept.
+void choose_optimizer(const partitioner::Network& network,
+                      const partitioner::ClusterProfile& cluster,
+                      const PartitionRequest& request,
+                      const Workload& workload,
+                      partitioner::Partition& partition);
+
 // Replaces kernels of the partition that take more scratch than the request allows.
 void limit_workspace(const partitioner::Network& network,
                      const PartitionRequest& request,

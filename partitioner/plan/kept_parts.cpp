@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace tessera::partitioner {
 
@@ -86,15 +87,7 @@ bool is_gathered_by(const Plan& plan, const KeptPart& part, int rank) {
 
 namespace {
 
-Index elements_of(const std::vector<KeptPart>& parts) {
-  Index elements = 0;
-  for (const KeptPart& part : parts) {
-    elements += part.elements.size();
-  }
-  return elements;
-}
-
-std::vector<int> keepers_of(const Plan& plan, bool adam, const StateKeeping& keeping) {
+SecondPlaces second_places(const Plan& plan, bool adam, const StateKeeping& keeping) {
   std::vector<std::string> devices;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const bool takes_part = !owned_parts(plan, adam, rank, 0).empty();
@@ -102,22 +95,41 @@ std::vector<int> keepers_of(const Plan& plan, bool adam, const StateKeeping& kee
                       : keeping.devices.empty() ? std::to_string(rank)
                                                 : keeping.devices[static_cast<std::size_t>(rank)]);
   }
-  return keepers(devices);
+  return {plan, std::move(devices)};
 }
 
 }  // namespace
+
+SecondPlaces::SecondPlaces(const Plan& plan, std::vector<std::string> devices)
+    : plan_(plan), devices_(std::move(devices)), keepers_(keepers(devices_)) {}
+
+int SecondPlaces::keeper(int owner, const KeptPart& part) const {
+  const auto ranks = static_cast<int>(devices_.size());
+  const std::string& device = devices_[static_cast<std::size_t>(owner)];
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (owner + i) % ranks;
+    const std::string& other = devices_[static_cast<std::size_t>(rank)];
+    if (!other.empty() && other != device && is_gathered_by(plan_, part, rank)) {
+      return rank;
+    }
+  }
+  return keepers_[static_cast<std::size_t>(owner)];
+}
 
 std::vector<SecondCopy> second_copies(const Plan& plan, bool adam, const StateKeeping& keeping) {
   std::vector<SecondCopy> copies;
   if (!keeping.is_on || plan.replicas.run_ahead()) {
     return copies;
   }
-  const std::vector<int> keeper = keepers_of(plan, adam, keeping);
+  const SecondPlaces places = second_places(plan, adam, keeping);
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    SecondCopy copy{rank, keeper[static_cast<std::size_t>(rank)], 0};
+    SecondCopy copy{rank, -1, 0};  // what is not anywhere else goes to one and the same rank
     for (const KeptPart& part : owned_parts(plan, adam, rank, 0)) {
-      const bool is_sent = copy.to >= 0 && !is_gathered_by(plan, part, copy.to);
-      copy.elements += is_sent ? part.elements.size() : 0;
+      const int keeper = places.keeper(rank, part);
+      if (keeper >= 0 && !is_gathered_by(plan, part, keeper)) {
+        copy.to = keeper;
+        copy.elements += part.elements.size();
+      }
     }
     if (copy.elements > 0) {
       copies.push_back(copy);
@@ -135,13 +147,15 @@ std::vector<Index> kept_bytes_of_ranks(const Plan& plan,
   if (!keeping.is_on || plan.replicas.run_ahead()) {
     return bytes;
   }
-  const std::vector<int> keeper = keepers_of(plan, adam, keeping);
-  for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
-    const Index owned =
-        kSteps * scalar_bytes * elements_of(owned_parts(plan, adam, static_cast<int>(rank), 0));
-    bytes[rank] += owned;
-    if (keeper[rank] >= 0) {
-      bytes[static_cast<std::size_t>(keeper[rank])] += owned;
+  const SecondPlaces places = second_places(plan, adam, keeping);
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const KeptPart& part : owned_parts(plan, adam, rank, 0)) {
+      const Index size = kSteps * scalar_bytes * part.elements.size();
+      const int keeper = places.keeper(rank, part);
+      bytes[static_cast<std::size_t>(rank)] += size;
+      if (keeper >= 0) {
+        bytes[static_cast<std::size_t>(keeper)] += size;
+      }
     }
   }
   for (const SecondCopy& copy : second_copies(plan, adam, keeping)) {

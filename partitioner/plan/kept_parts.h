@@ -43,6 +43,22 @@ struct KeptPart {
 // that take no part. What a device loses lies on the next one, shared among its ranks.
 [[nodiscard]] std::vector<int> keepers(const std::vector<std::string>& devices);
 
+// Where second copies lie: with a rank on another device that has the part anyway, where there is
+// one, else with the keeper of the rank's other parts.
+class SecondPlaces {
+ public:
+  // `devices` as for keepers().
+  SecondPlaces(const Plan& plan, std::vector<std::string> devices);
+
+  // -1: nobody.
+  [[nodiscard]] int keeper(int owner, const KeptPart& part) const;
+
+ private:
+  const Plan& plan_;
+  std::vector<std::string> devices_;
+  std::vector<int> keepers_;
+};
+
 // Whether a rank computes with such elements, so that the parameter all-gather brings them to it,
 // or has the optimizer's state of them, which it updates itself. Not so running statistics, which
 // may differ until they are next needed.
@@ -58,7 +74,7 @@ struct StateKeeping {
   friend bool operator==(const StateKeeping&, const StateKeeping&) = default;
 };
 
-// What a rank sends its keeper after each step.
+// What a rank sends another one after each step, to be kept there.
 struct SecondCopy {
   int from = 0;
   int to = 0;

@@ -258,9 +258,14 @@ class Report {
                                totals_.sum.forward_in.messages,
                                readable_bytes(totals_.sum.backward_in.bytes),
                                totals_.sum.backward_in.messages)});
+    const bool replicated = plan_.gradient_reduction.optimizer == OptimizerStates::Replicated;
+    if (replicated) {
+      lines.add_row({"optimizer", "its state is on all ranks that hold a parameter (replicated)"});
+    }
     lines.add_row({"gradient reduction",
-                   fmt::format("{} per step, gradients to their owners and parameters back",
-                               readable_bytes(gradient_reduction_bytes()))});
+                   fmt::format("{} per step, gradients to their owners and {} back",
+                               readable_bytes(gradient_reduction_bytes()),
+                               replicated ? "their sums" : "parameters")});
     return lines.text();
   }
 
