@@ -770,6 +770,30 @@ def chaos_runs():
         origin_words(BENCH / "chaos/runs.csv")
 
 
+def chaos_soak():
+    """What a run of hours holds, by the medians of the second quarter of its samples and how much those of the last are above them."""
+    path = BENCH / "chaos/soak.csv"
+    if not path.exists():
+        return NOT_MEASURED
+
+    def grown(row, *columns, unit=1):
+        before, growth = max(((float(row[column]) / unit, float(row[column + "_growth"]) / unit) for column in columns if row[column]),
+                             key=lambda pair: pair[1], default=(None, None))
+        return "" if before is None else f"{before:.{1 if unit > 1 else 0}f} ({growth:+.{1 if unit > 1 else 0}f})"
+
+    rows = []
+    for row in rows_of(path):
+        of_roles = lambda measure: grown(row, *(f"{role}_{measure}" for role in ("supervisor", "agent", "rank")))
+        life = row["rank_life_rss_growth"]
+        rows.append([row["run"], row["where"], row["load"], fixed(float(row["hours"])), row["steps"], row["faults"], row["false_alarms_per_hour"],
+                     *(grown(row, f"{role}_rss", unit=MIB) for role in ("supervisor", "agent", "rank")), f"{float(life) / MIB:+.1f}" if life else "",
+                     *(of_roles(measure) for measure in ("descriptors", "sockets", "threads")), grown(row, "memory_files"),
+                     grown(row, "memory_bytes", unit=MIB), grown(row, "processes"), grown(row, "zombies")])
+    return table(["<run", "<on", "load of a core", "hours", "steps", "faults", "false alarms an hour", "supervisor, MiB", "agent, MiB", "rank, MiB",
+                  "rank, in one life", "descriptors", "sockets", "threads", "files in memory", "MiB in them", "processes", "zombies"],
+                 rows) + origin_words(path)
+
+
 def pi_steps():
     """A step of each Raspberry Pi, as loops and memory would allow."""
     rows = []
@@ -797,6 +821,7 @@ def pi_layers():
 TABLES = {
     "chaos-faults": chaos_faults,
     "chaos-runs": chaos_runs,
+    "chaos-soak": chaos_soak,
     "pi-steps": pi_steps,
     "pi-layers": pi_layers,
     "results": results,
