@@ -101,6 +101,10 @@ void add_run(CLI::App& program, RunCommand& command) {
                command.at_boot,
                "start nothing: print a systemd unit that goes on with the run, or begins it, "
                "when this machine boots");
+  app.add_flag("--keep-partition",
+               command.keeps_partition,
+               "do not add --rebalance, as is done on several devices where --partition auto and "
+               "--cluster are given");
   app.add_option("--take-over", command.take_over)->group("")->excludes(ranks);
   app.add_option(
       "COMMAND",

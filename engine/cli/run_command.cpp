@@ -11,10 +11,12 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/options.h"
 #include "engine/cli/version.h"
+#include "engine/session/rebalancer.h"
 #include "engine/supervisor/boot_unit.h"
 #include "engine/supervisor/supervisor.h"
 #include "engine/supervisor/training_words.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
 
@@ -59,6 +61,23 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
   return training;
 }
 
+// Whether devices that change their speed are to lead to another partition. On one machine they
+// share their processors, and a slow rank has hardly more than bad luck.
+bool is_to_rebalance(const RunCommand& command,
+                     const SupervisorRecord& record,
+                     const TrainingRequest& training) {
+  if (command.keeps_partition || record.hosts.size() < 2 || training.rebalance_window_s ||
+      record.words[0] != "train") {
+    return false;
+  }
+  try {
+    return should_rebalance(training,
+                            partitioner::read_model(training.model).augmentation.random != 0);
+  } catch (const InputError&) {  // ranks say what is wrong with it
+    return false;
+  }
+}
+
 std::string name_of_user() {
   const uid_t number = ::geteuid();
   const passwd* const entry = ::getpwuid(number);  // NOLINT(concurrency-mt-unsafe): one thread
@@ -75,6 +94,9 @@ std::string unit_of(const RunCommand& command, const SupervisorRecord& record) {
   }
   if (command.ranks > 0) {
     words.insert(words.end(), {"-n", fmt::format("{}", command.ranks)});
+  }
+  if (command.keeps_partition) {
+    words.emplace_back("--keep-partition");
   }
   if (command.silence_s > 0) {
     words.insert(words.end(), {"--silence", fmt::format("{}", command.silence_s)});
@@ -132,6 +154,9 @@ int run_run(const RunCommand& command) {
     throw InputError("expected --hostfile FILE, -n N or --continue DIR (see tessera run --help)");
   }
   const TrainingRequest training = checked_training(record.words);
+  if (!later && is_to_rebalance(command, record, training)) {
+    record.words.emplace_back("--rebalance");
+  }
   record.run_folder = std::filesystem::absolute(training.run).string();
   if (command.at_boot) {
     fmt::print("{}", unit_of(command, record));

@@ -92,6 +92,12 @@ class TrainingPrinter {
   std::optional<Progress> progress_;
 };
 
+const char* phase_named(RunActivity::Kind kind) {
+  return kind == RunActivity::Kind::Test     ? "test"
+         : kind == RunActivity::Kind::Saving ? "saving"
+                                             : "steps";
+}
+
 // Where a supervisor has started this rank.
 void go_on_as_agent_says(TrainingRequest& request, const Communicator& communicator) {
   request.state_folder = state_folder_of_agent();
@@ -125,18 +131,25 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   TrainingRequest request = command.request;
   request.program_version = program_version();
   request.command = started_line(started_command());
-  const AgentLine agent;
+  const AgentLine agent([pulse = communicator.pulse()] {
+    return pulse == nullptr ? WaitsOfRank() : WaitsOfRank{pulse->waiting, pulse->waits_ended};
+  });
   agent.tell_phase("setup");
   go_on_as_agent_says(request, communicator);
   LastCheckpoint saved;
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSessionObserver observer = printer.observer();
   observer.step_done = [&agent](Index step, Index last) { agent.tell_step(step, last); };
-  observer.test_begins = [&agent](Index steps) { agent.tell_phase("test", steps); };
-  observer.test_ends = [&agent] { agent.tell_phase("steps"); };
+  observer.activity = [&agent](const RunActivity& activity) {
+    agent.tell_phase(phase_named(activity.kind), activity.steps, activity.bytes);
+  };
   observer.steps_begin = [&agent, begin = observer.steps_begin](const StepsAhead& ahead) {
     agent.tell_phase("steps");
     begin(ahead);
+  };
+  observer.steps_end = [&agent, end = observer.steps_end] {
+    agent.tell_phase("setup");  // of other steps, or the end
+    end();
   };
   TrainingSession session(request, communicator, observer);
   saved.on_stall([&session](const std::string& what) { session.record_failure(what, kStalled); });

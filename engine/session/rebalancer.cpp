@@ -1,11 +1,11 @@
 #include "engine/session/rebalancer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <malloc.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/search/search.h"
 
@@ -33,6 +33,17 @@ std::string slowest_words(const ClusterProfile& cluster, const std::vector<doubl
 }
 
 }  // namespace
+
+bool should_rebalance(const TrainingRequest& request, bool several_sizes) {
+  const PartitionRequest& partition = request.partition;
+  const auto precision = partition.gradient_precision.value_or(partitioner::Compression::Exact);
+  // A checkpoint to resume may have been trained with inputs of several sizes.
+  const bool one_size =
+      request.multi_scale ? *request.multi_scale == 0 : !several_sizes && request.resume.empty();
+  return partition.automatic && !partition.cluster.empty() && !request.devices &&
+         partition.replicas.value_or(1) == 1 && !precision.by_runs() && request.data_map.empty() &&
+         one_size;
+}
 
 Rebalancer::Rebalancer(const partitioner::Network& network,
                        const PartitionRequest& request,
@@ -72,31 +83,38 @@ std::optional<Partition> Rebalancer::search(const Partition& current,
   const auto predicted_s = computing_seconds(
       network_, make_plan(network_, current, workload_.batch), cluster_, options.cost);
   const auto slowness = watch_.add_window(measured_s, predicted_s);
-  if (!slowness) {
+  const double begun_s = now_s();
+  if (!slowness || !watch_.may_search(begun_s)) {
     return std::nullopt;
   }
-  const auto start = std::chrono::steady_clock::now();
   const ClusterProfile slow = slowed(cluster_, *slowness);
   watch_.settle(*slowness);
-  Partition found = current;
-  try {
-    found = search_automatically(network_, slow, request_, workload_);
-  } catch (const InputError&) {  // nothing else fits into memory
-    return std::nullopt;
-  }
-  const double now_s = step_seconds(slow, current);
+  const Partition found = best_for(slow, current);
+  const double step_s = step_seconds(slow, current);
   const double then_s = step_seconds(slow, found);
+  const double ended_s = now_s();
+  watch_.note_search(begun_s, ended_s);
   // The search has to be made again before another change.
-  const double search_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (found == current || !watch_.is_worth_while(now_s, then_s, steps_left, search_s + now_s)) {
+  if (found == current ||
+      !watch_.is_worth_while(step_s, then_s, steps_left, ended_s - begun_s + step_s)) {
     return std::nullopt;
   }
   reason_ = fmt::format("{}: a step should take {:.3g} s instead of {:.3g} s",
                         slowest_words(cluster_, *slowness),
                         then_s,
-                        now_s);
+                        step_s);
   return found;
+}
+
+// Pictures are read by those who read them now: the others have not opened any.
+Partition Rebalancer::best_for(const ClusterProfile& cluster, const Partition& current) const {
+  PartitionRequest request = request_;
+  request.reader = current.reader;
+  try {
+    return search_automatically(network_, cluster, request, workload_);
+  } catch (const InputError&) {  // nothing else fits into memory
+    return current;
+  }
 }
 
 double Rebalancer::step_seconds(const ClusterProfile& cluster, const Partition& partition) const {

@@ -12,6 +12,12 @@
 
 namespace tessera::engine {
 
+// Whether training on several devices is to follow their speed though nobody has asked for it:
+// where a search has cut the network by what a profile says of these devices, and nothing that is
+// asked for needs the partition, or steps of one length, to stay. `several_sizes`: the model file
+// asks for multi-scale training.
+[[nodiscard]] bool should_rebalance(const TrainingRequest& request, bool several_sizes);
+
 // Looks at how long ranks compute, and finds another partition where that is better. Rank 0
 // searches; all ranks make it together.
 class Rebalancer {
@@ -37,6 +43,8 @@ class Rebalancer {
   [[nodiscard]] std::optional<partitioner::Partition> search(const partitioner::Partition& current,
                                                              const std::vector<double>& measured_s,
                                                              Index steps_left);
+  [[nodiscard]] partitioner::Partition best_for(const partitioner::ClusterProfile& cluster,
+                                                const partitioner::Partition& current) const;
   [[nodiscard]] double step_seconds(const partitioner::ClusterProfile& cluster,
                                     const partitioner::Partition& partition) const;
 

@@ -295,6 +295,7 @@ void SessionRun::say_plan() {
 
 void SessionRun::change_to(const partitioner::Partition& partition,
                            const std::optional<double>& predicted_s) {
+  phases_.take_part([this] { record_.settle(); });  // before those who take part change
   kept_state_.reset();
   phases_.change_to(partition, setup_.pass_images());
   partition_ = partition;

@@ -89,6 +89,9 @@ class SessionRun {
   // Takes steps by those who take part; the others rest meanwhile. `work` is done with the run.
   void take_steps(const std::function<void(TrainingRun& run)>& work);
   void add_observers(TrainingRun& run);
+  void tell_what_begins(TrainingRun& run);
+  void tell_what_ends(TrainingRun& run);
+  [[nodiscard]] Index saved_bytes();
   // The state after each step, where that is asked for and can be.
   void keep_state(TrainingRun& run);
   void say_what_is_kept(const Communicator& trains);

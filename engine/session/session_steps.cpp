@@ -79,8 +79,12 @@ void SessionRun::choose_by_trials() {
 
 bool SessionRun::rebalances_to_the_end() {
   const OrderlyStop orderly(stop_notice());
-  Rebalancer rebalancer(
-      setup_.network(), request_.partition, setup_.workload(), communicator_, messages_);
+  // What a search at the start has said is not said again.
+  Rebalancer rebalancer(setup_.network(),
+                        request_.partition,
+                        setup_.workload(),
+                        communicator_,
+                        request_.partition.automatic ? SessionObserver() : messages_);
   return take_rebalanced_steps(
       {.first_step = phases_.steps_done(),
        .last_step = length_.last_step,
@@ -169,12 +173,13 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     if (phase.testing() != nullptr) {
       run.test_on(*phase.testing(), *metric);
     }
+    tell_what_begins(run);
     add_observers(run);
     keep_state(run);
+    tell_what_ends(run);
     const StepsTold told(*this);
     try {
       work(run);
-      record_.settle();  // before the ranks that take part change
       settle_kept_state();
     } catch (const AgreedError&) {
       settle_kept_state();
@@ -289,16 +294,54 @@ void SessionRun::keep_state(TrainingRun& run) {
       observer_.step_done(step, length_.last_step);
     }});
   }
-  if (observer_.test_begins && observer_.test_ends) {
-    const Index batch = std::max<Index>(setup_.training().batch, 1);
-    run.add({.evaluation_begins =
-                 [this, batch](Index pictures) {
-                   observer_.test_begins((pictures + batch - 1) / batch);
-                 },
-             .evaluation = [this](Index /*step*/,
-                                  double /*epoch*/,
-                                  const EvaluationResult& /*result*/) { observer_.test_ends(); }});
+}
+
+// Told before any other observer hears of the same, and writes files perhaps.
+void SessionRun::tell_what_begins(TrainingRun& run) {
+  if (!observer_.activity) {
+    return;
   }
+  const Index batch = std::max<Index>(setup_.training().batch, 1);
+  const auto save = [this, bytes = saved_bytes()] {
+    observer_.activity({.kind = RunActivity::Kind::Saving, .bytes = bytes});
+  };
+  run.add({.checkpoint = [save](Index /*step*/) { save(); },
+           .evaluation_begins =
+               [this, batch](Index pictures) {
+                 observer_.activity(
+                     {.kind = RunActivity::Kind::Test, .steps = (pictures + batch - 1) / batch});
+               },
+           .evaluation = [save](Index /*step*/,
+                                double /*epoch*/,
+                                const EvaluationResult& /*result*/) { save(); },
+           .end = [save](Index /*step*/) { save(); },
+           .stopped = [save](Index /*step*/) { save(); },
+           .failure = [save](Index /*step*/) { save(); }});
+}
+
+// Told after all others have heard of it.
+void SessionRun::tell_what_ends(TrainingRun& run) {
+  if (!observer_.activity) {
+    return;
+  }
+  const auto step = [this] { observer_.activity({}); };
+  run.add({.checkpoint = [step](Index /*step*/) { step(); },
+           .evaluation = [step](Index /*step*/,
+                                double /*epoch*/,
+                                const EvaluationResult& /*result*/) { step(); }});
+}
+
+// What may have to reach the disk before a checkpoint is written: the one before it, the best
+// weights, and itself.
+Index SessionRun::saved_bytes() {
+  constexpr Index kFiles = 3;
+  const partitioner::Plan& plan = phases_.plan();
+  Index elements = 0;
+  for (const ArrayName& array : arrays_of(plan, setup_.training().adam)) {
+    const auto& shape = plan.parameters[static_cast<std::size_t>(array.tensor)].shape;
+    elements += shape.channels * shape.row;
+  }
+  return kFiles * elements * static_cast<Index>(sizeof(float));
 }
 
 std::string SessionRun::what_was_saved(int signal, Index step) const {

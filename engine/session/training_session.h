@@ -32,6 +32,18 @@ struct StepsAhead {
   Index images = 0;  // of a step
 };
 
+// What the ranks that take part do beside the computing of steps.
+struct RunActivity {
+  enum class Kind {
+    Steps,  // steps again
+    Test,
+    Saving  // a checkpoint or the best weights, which may wait for the disk
+  };
+  Kind kind = Kind::Steps;
+  Index steps = 0;  // Test: it should take no longer than so many
+  Index bytes = 0;  // Saving: what may have to reach the disk, at most
+};
+
 // Each function may be empty; none may throw, but for those of `steps`, which end the run then.
 struct TrainingSessionObserver {
   SessionObserver messages = {};
@@ -46,10 +58,8 @@ struct TrainingSessionObserver {
   // On every rank, of each step whose state is kept, where that is asked for.
   std::function<void(Index step, Index last)> step_done = {};
 
-  // On every rank that takes part, where state is kept: a test begins, which should take no longer
-  // than so many steps; it is over, and what it says is written.
-  std::function<void(Index steps)> test_begins = {};
-  std::function<void()> test_ends = {};
+  // On every rank that takes part, between steps_begin and steps_end.
+  std::function<void(const RunActivity&)> activity = {};
 
   MoveObserver moves = {};
 

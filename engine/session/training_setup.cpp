@@ -25,14 +25,36 @@ namespace {
 
 const std::string kBefore = "earlier in this run: ";
 
+void expect_carried_precision(const partitioner::Compression& precision,
+                              bool rebalances,
+                              bool chooses) {
+  if ((rebalances || chooses) && precision.by_runs()) {
+    throw AgreedError(
+        fmt::format("--gradient-precision {}: what its messages leave out cannot be carried to "
+                    "another partition, which {} may go on by",
+                    to_text(precision),
+                    rebalances ? "--rebalance" : "choose"));
+  }
+}
+
+// What a partition file says, where the run is to go on by others.
+void expect_changeable(const partitioner::Partition& partition) {
+  if (partition.replicas.count > 1) {
+    throw AgreedError("--rebalance cannot go on from a partition file with [replicas]");
+  }
+  expect_carried_precision(partition.gradient_reduction.compression, true, false);
+}
+
 void expect_fitting_options(const TrainingRequest& request, bool chooses) {
   const PartitionRequest& partition = request.partition;
   if (!request.monitor && !request.meters.empty()) {
     throw AgreedError("--meter is read by the monitor: leave out --monitor off");
   }
   const bool rebalances = request.rebalance_window_s.has_value();
-  if (rebalances && !partition.automatic) {
-    throw AgreedError("--rebalance finds partitions as --partition auto does: give that, too");
+  if (rebalances && !partition.automatic && partition.file.empty()) {
+    throw AgreedError(
+        "--rebalance finds partitions as --partition auto does: give that, too, or a partition "
+        "file to begin with");
   }
   if (rebalances && partition.replicas.value_or(1) > 1) {
     throw AgreedError(
@@ -43,14 +65,8 @@ void expect_fitting_options(const TrainingRequest& request, bool chooses) {
   if (request.local_after > 0 && !post_local && partition.file.empty()) {
     throw AgreedError("--local-after requires --sync post-local:H");
   }
-  const auto precision = partition.gradient_precision.value_or(partitioner::Compression::Exact);
-  if ((rebalances || chooses) && precision.by_runs()) {
-    throw AgreedError(
-        fmt::format("--gradient-precision {}: what its messages leave out cannot be carried to "
-                    "another partition, which {} may go on by",
-                    to_text(precision),
-                    rebalances ? "--rebalance" : "choose"));
-  }
+  expect_carried_precision(
+      partition.gradient_precision.value_or(partitioner::Compression::Exact), rebalances, chooses);
   if (rebalances && !request.data_map.empty()) {
     throw AgreedError(
         "--rebalance moves work between devices, and --data-map keeps it where the data lie: leave "
@@ -107,6 +123,9 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
       largest_(sized_plans_ ? sized_plans_->of(sizes_->largest()) : nullptr),
       before_(preparation_before(request, communicator)),
       rules_(training_rules(request, before_, model_, communicator, observer)) {
+  if (request.rebalance_window_s) {
+    expect_changeable(partition_);
+  }
   if (!request.partition.automatic) {  // else it was said before the search
     say_what_is_not_exact(inexact(partition_), communicator, observer);
   }

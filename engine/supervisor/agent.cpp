@@ -25,6 +25,7 @@
 #include "engine/files/own_file.h"
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/folder_mirror.h"
+#include "engine/supervisor/leadership.h"
 #include "engine/supervisor/left_segments.h"
 #include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/run_record.h"
@@ -86,8 +87,13 @@ class Agent {
   void take_over();
   [[nodiscard]] bool has_run_folder(const std::filesystem::path& run) const;
   void take_state();
-  [[nodiscard]] bool supervisor_is_heard() const;
+  [[nodiscard]] std::filesystem::path in_state(const char* name) const {
+    return StateFolder::of_run(run_) / name;
+  }
+  [[nodiscard]] Claim claim_of_supervisor();
   void note_that_supervisor_is_heard();
+  void note_that_supervisor_is_gone();
+  void note_that_ranks_start();
   void look_for(const std::string& token);
 
   AgentOptions options_;
@@ -106,8 +112,11 @@ class Agent {
   Index killed_for_memory_ = 0;
   std::time_t begun_ = 0;  // the run on this device
   std::optional<MirrorCopy> mirror_;
-  json record_;      // of the run, for a supervisor that takes over
-  Index place_ = 0;  // among the devices, the supervisor's own first
+  json record_;  // of the run, for a supervisor that takes over
+  SupervisorId supervisor_id_;
+  bool granted_ = false;  // this device has promised itself to that supervisor
+  bool leads_ = false;    // which has started ranks
+  Index place_ = 0;       // among the devices, the supervisor's own first
   double next_take_over_s_ = 0;
   double noted_s_ = 0;  // when it was last noted that the supervisor is heard
   bool ends_ = false;
@@ -192,6 +201,7 @@ void Agent::wait() {
 bool Agent::is_abandoned() {
   const double silent_s = now_s() - heard_s_;
   if (supervisor_.is_over() || silent_s > kAgentPatience * limit_s_) {
+    note_that_supervisor_is_gone();
     next_world_.reset();
     kill_ranks();
     // One device after the other, so that the first that can has the time to reach the others.
@@ -206,10 +216,9 @@ bool Agent::is_abandoned() {
   return gone;
 }
 
-// From here on another agent of this run ends, and older supervisors are refused.
+// From here on another agent of this run ends.
 void Agent::take_state() {
   state_.emplace(run_);
-  write_atomically(state_->path() / kRecordName, record_.dump(1) + "\n");
   // An agent before this one has begun, if this file is there.
   const std::filesystem::path begun = state_->path() / kBegunName;
   Descriptor(::open(begun.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -218,18 +227,45 @@ void Agent::take_state() {
   remove_segments();  // of ranks that ended with that agent
 }
 
-// By the agent that is here already, in seconds of this machine's clock.
-bool Agent::supervisor_is_heard() const {
-  std::ifstream file(StateFolder::of_run(run_) / kHeardName);
-  double heard_s = 0;
-  return (file >> heard_s) && heard_s <= now_s() && now_s() - heard_s < kHeardLately * limit_s_;
+// By what the agent that was here before has heard, in seconds of this machine's clock.
+Claim Agent::claim_of_supervisor() {
+  auto heard = read_heard(in_state(kHeardName));
+  const double now = now_s();
+  if (heard && !is_there(*heard, now, kHeardLately * limit_s_)) {
+    heard.reset();
+  }
+  const Claim claim = judged(supervisor_id_, supervisor_of(in_state(kRecordName)), heard);
+  if (claim == Claim::Granted) {
+    granted_ = true;
+    write_heard(in_state(kHeardName), {supervisor_id_, leads_, now, ::getpid()});
+  }
+  return claim;
 }
 
 void Agent::note_that_supervisor_is_heard() {
   constexpr double kBetween_s = 0.5;
-  if (state_ && now_s() - noted_s_ > kBetween_s && now_s() - heard_s_ < kBetween_s) {
+  if (granted_ && now_s() - noted_s_ > kBetween_s && now_s() - heard_s_ < kBetween_s) {
     noted_s_ = now_s();
-    std::ofstream(state_->path() / kHeardName) << fmt::format("{:.3f}\n", noted_s_);
+    write_heard(in_state(kHeardName), {supervisor_id_, leads_, noted_s_, ::getpid()});
+  }
+}
+
+// From here on older supervisors are refused.
+void Agent::note_that_ranks_start() {
+  leads_ = true;
+  if (state_) {
+    write_atomically(in_state(kRecordName), record_.dump(1) + "\n");
+  }
+}
+
+// Another one need not wait until it has not been heard of for long, unless it is that one already.
+void Agent::note_that_supervisor_is_gone() {
+  if (std::exchange(granted_, false)) {
+    auto heard = read_heard(in_state(kHeardName));
+    if (heard && heard->id == supervisor_id_) {
+      heard->heard_s = 0;
+      write_heard(in_state(kHeardName), *heard);
+    }
   }
 }
 
@@ -289,6 +325,7 @@ void Agent::take(const json& message) {
     } else if (what == "kill") {
       next_world_.reset();
       kill_ranks();
+      note_that_ranks_start();  // on other devices
     } else if (what == "signal") {
       signal_ranks(static_cast<int>(number_in(message, "signal", SIGTERM)));
     } else if (what == "pmi" || what == "tell") {
@@ -301,6 +338,7 @@ void Agent::take(const json& message) {
       }
     } else if (what == "end") {
       kill_ranks();
+      note_that_supervisor_is_gone();
       place_ = 0;
       if (number_in(message, "remove") != 0) {
         ends_ = true;
@@ -329,17 +367,17 @@ void Agent::greet(const json& message) {
   place_ = number_in(message, "place");
   const auto record = message.find("record");
   record_ = record == message.end() ? json() : *record;
-  const Index generation = number_in(record_, "generation");
-  const Index newest = generation_of(StateFolder::of_run(run_) / kRecordName);
-  if (generation < newest) {
-    supervisor_.send(json{{"is", "superseded"}, {"generation", newest}});
+  supervisor_id_ = {number_in(record_, "generation"), text_in(record_, "supervisor")};
+  leads_ = number_in(message, "leads") != 0;
+  const Claim claim = claim_of_supervisor();
+  if (claim != Claim::Granted) {
+    supervisor_.send(json{{"is", claim == Claim::Heard ? "heard" : "superseded"}});
     return;
   }
+  // Who takes over may still find that it reaches too few devices.
   if (number_in(message, "takes_over") == 0) {
     take_state();
-  } else if (supervisor_is_heard()) {
-    supervisor_.send(json{{"is", "heard"}});
-    return;
+    note_that_supervisor_is_heard();
   }
   supervisor_.send(json{{"is", "hello"},
                         {"version", options_.version},
@@ -356,6 +394,7 @@ void Agent::start(const json& message) {
   if (!state_ || ranks == message.end() || !ranks->is_array()) {
     throw InputError("a world was to start before it was told of");
   }
+  note_that_ranks_start();
   // What the words name, in a folder that has the same name on all devices.
   if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
     for (const auto& [name, text] : files->items()) {

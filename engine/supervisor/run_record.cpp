@@ -55,7 +55,8 @@ nlohmann::json to_json(const SupervisorRecord& record) {
           {"folder", record.folder},
           {"run_folder", record.run_folder},
           {"remote_shell", record.remote_shell},
-          {"generation", record.generation}};
+          {"generation", record.generation},
+          {"supervisor", record.supervisor}};
 }
 
 SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
@@ -73,6 +74,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.run_folder = read.at("run_folder").get<std::string>();
     record.remote_shell = read.at("remote_shell").get<std::string>();
     record.generation = read.at("generation").get<Index>();
+    record.supervisor = read.value("supervisor", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
       record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
     }
@@ -81,6 +83,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
   }
   const bool sound = is_run_number(record.run_number) && !record.words.empty() &&
                      !record.hosts.empty() && record.generation >= 0 &&
+                     (record.supervisor.empty() || is_run_number(record.supervisor)) &&
                      std::all_of(record.hosts.begin(), record.hosts.end(), [](const Host& host) {
                        return is_host_name(host.name) && host.ranks >= 1;
                      });
@@ -90,11 +93,12 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
   return record;
 }
 
-Index generation_of(const std::filesystem::path& file) {
+SupervisorId supervisor_of(const std::filesystem::path& file) {
   try {
-    return read_supervisor_record(file).generation;
+    const SupervisorRecord record = read_supervisor_record(file);
+    return {record.generation, record.supervisor};
   } catch (const InputError&) {
-    return 0;
+    return {};
   }
 }
 

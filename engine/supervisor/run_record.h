@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/supervisor/host_list.h"
+#include "engine/supervisor/leadership.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -22,7 +23,8 @@ struct SupervisorRecord {
   std::string folder;              // that the run was started in, absolute
   std::string run_folder;          // absolute
   std::string remote_shell;
-  Index generation = 0;  // how often a supervisor has taken over or gone on
+  Index generation = 0;    // how often a supervisor has taken over or gone on
+  std::string supervisor;  // number of the one that has written it; empty: none has
 };
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
@@ -31,7 +33,8 @@ struct SupervisorRecord {
 // may be written by every user: what it names is run.
 [[nodiscard]] SupervisorRecord read_supervisor_record(const std::filesystem::path& file);
 
-// 0 where read_supervisor_record() would throw.
-[[nodiscard]] Index generation_of(const std::filesystem::path& file);
+// Of a supervisor that has written such a record; 0 and no number where read_supervisor_record()
+// would throw.
+[[nodiscard]] SupervisorId supervisor_of(const std::filesystem::path& file);
 
 }  // namespace tessera::engine

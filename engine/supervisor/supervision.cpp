@@ -7,16 +7,26 @@
 
 namespace tessera::engine {
 
-std::optional<double> longest_phase_s(std::string_view phase, double step_s, Index steps) {
+std::optional<double> longest_phase_s(std::string_view phase, const PhaseLength& known) {
   constexpr double kLeast_s = 30;
   constexpr double kTimes = 20;
-  if (phase == "steps") {
-    return std::max(kLeast_s, kTimes * step_s);
+  if (phase == "steps" && known.step_s > 0) {
+    return std::max(kLeast_s, kTimes * known.step_s);
   }
-  if (phase == "test" && step_s > 0 && steps > 0) {
-    return std::max(kLeast_s, kTimes * step_s * static_cast<double>(steps));
+  if (phase == "test" && known.step_s > 0 && known.steps > 0) {
+    return std::max(kLeast_s, kTimes * known.step_s * static_cast<double>(known.steps));
+  }
+  if (phase == "saving") {
+    constexpr double kLeastSaving_s = 120;
+    constexpr double kBytesPer_s = 2e6 / 8;
+    return kLeastSaving_s + static_cast<double>(std::max<Index>(known.bytes, 0)) / kBytesPer_s;
   }
   return std::nullopt;
+}
+
+double longest_idle_s(double silence_s) {
+  constexpr double kSilences = 40;
+  return kSilences * silence_s;
 }
 
 bool travels(std::string_view variable) {

@@ -28,16 +28,29 @@ inline constexpr const char* kFaultsName = "faults.jsonl";
 // A rank that was asked to pause has ended after a whole step, with its state kept.
 inline constexpr int kPaused = 128 + SIGUSR1;
 
+// What is known of how long a phase of training may take.
+struct PhaseLength {
+  double step_s = 0;  // of a usual step; 0: unknown
+  Index steps = 0;    // of a test: it should take no longer than so many
+  Index bytes = 0;    // that may have to reach the disk
+};
+
 // After how long without a finished step ranks count as hanging, though they give signs of life;
-// nothing: never. `step_s` is that of a usual step, 0: unknown; `steps`: of a test, what it should
-// take at most in steps.
+// nothing: nobody can say, and longest_idle_s() counts.
 //
-// "steps": 20 usual ones, and 30 s, which a disk that is slow once may take.
-// "test":  the same of its steps: a test has no backward pass, so it takes less than that.
-// others:  never: nothing predicts how long pictures are listed, or a partition is searched.
+// "steps":  20 usual ones, and 30 s, which a disk that is slow once may take.
+// "test":   the same of its steps: a test has no backward pass, so it takes less than that.
+// "saving": what it has to write, at an eighth of what the slowest class of SD cards promises, and
+//           2 minutes. A process that waits for its disk shows no sign of work.
+// others:   nothing predicts how long pictures are listed and read, a partition is searched, a
+// state
+//           is restored, or the first step takes.
 [[nodiscard]] std::optional<double> longest_phase_s(std::string_view phase,
-                                                    double step_s,
-                                                    Index steps);
+                                                    const PhaseLength& known);
+
+// After how long without a sign of work of any rank (see work_watch.h) they count as hanging where
+// that is all there is to judge by: 2 minutes, with the usual `silence_s`.
+[[nodiscard]] double longest_idle_s(double silence_s);
 
 // Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
 // program, but for what agents set themselves.

@@ -10,14 +10,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <poll.h>
+#include <set>
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
-#include "engine/files/run_files.h"
-#include "engine/supervisor/folder_mirror.h"
+#include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/roster.h"
+#include "engine/supervisor/run_copy.h"
 #include "engine/supervisor/spare_plans.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
@@ -74,16 +76,22 @@ class SupervisedRun {
   int run();
 
  private:
+  void reach_devices();
   void wait_for_agents();
+  void start_refused_agents();
+  void leave_out_missing();
+  int go_on_to_the_end();
   void wait();
   void start_agent(int device);
   void take_messages();
   void take(int device, const json& message);
   void take_hello(int device, const json& message);
+  void take_refusal(int device);
   void take_status(int device, const json& message);
   void take_exit(const json& message);
   void look_at_agents();
   void look_at_world();
+  void look_for_hanging_ranks();
   void look_at_disk();
   void look_for_returns();
   void look_at_signals();
@@ -99,9 +107,7 @@ class SupervisedRun {
                   double since_unix_s) const;
   void write_record() const;
   [[nodiscard]] bool may_take_over() const;
-  [[nodiscard]] bool disk_is_full() const;
   void keep_copy();
-  void take_look(int device, const json& message);
   void finish_copy();
   void expect_same_program(int device, const json& message);
   [[nodiscard]] std::vector<int> devices_of_ranks() const;
@@ -121,6 +127,7 @@ class SupervisedRun {
   std::deque<AgentLink> agents_;  // this machine's first
   std::vector<int> file_order_;   // place in the host file of each
   Roster roster_;
+  std::map<int, double> refused_;  // devices that another supervisor has, and when they said so
   std::optional<World> world_;
   Index worlds_ = 0;
   double beat_s_ = 0;
@@ -132,17 +139,15 @@ class SupervisedRun {
   double change_s_ = 5;    // what the last change of devices took
   std::string phase_;      // of rank 0
   Index phase_steps_ = 0;  // what it should take at most, 0: unknown
+  Index phase_bytes_ = 0;  // that it may have to write
   double phase_since_s_ = 0;
+  double worked_s_ = 0;  // when a rank has shown a sign of work
+  std::set<int> stuck_;  // ranks that have shown none for long, and do not wait for others either
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
   std::optional<double> full_since_;  // ranks wait for room on the disk
   std::optional<SparePlans> spare_plans_;
-  MirrorSource copy_;    // of the run folder
-  int copy_on_ = -1;     // that device
-  int asked_ = -1;       // whether it sees the folder itself
-  std::string token_;    // that it is to look for
-  bool shared_ = false;  // it does
-  double next_copy_s_ = 0;
+  RunCopy copy_;
   std::optional<int> exit_code_;
 };
 
@@ -157,7 +162,8 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
   }
   // Newer than whatever has been heard of here, so that an older supervisor gives way.
   const auto known = StateFolder::of_run(record_.run_number) / kRecordName;
-  record_.generation = std::max(record_.generation, generation_of(known)) + 1;
+  record_.generation = std::max(record_.generation, supervisor_of(known).generation) + 1;
+  record_.supervisor = new_run_number();
   spare_plans_.emplace(StateFolder::of_run(record_.run_number));
   const int here = place_of_this_machine(record_.hosts);
   if (here < 0) {
@@ -177,7 +183,18 @@ SupervisedRun::SupervisedRun(const SupervisorRequest& request)
 
 int SupervisedRun::run() {
   const OrderlyStop orderly;  // ranks say what they do
-  wait_for_agents();
+  try {
+    reach_devices();
+    return go_on_to_the_end();
+  } catch (...) {
+    if (worlds_ == 0 && !request_.goes_on) {
+      end_agents(true);  // nothing was kept
+    }
+    throw;
+  }
+}
+
+int SupervisedRun::go_on_to_the_end() {
   if (!exit_code_ && request_.takes_over && !may_take_over()) {
     say("too few devices can be reached to take this run over");
     return kNoGoingOn;
@@ -213,67 +230,19 @@ bool SupervisedRun::may_take_over() const {
   return roster_.size() == 2 || 2 * static_cast<int>(reached) > roster_.size();
 }
 
-// The run folder is copied to one of the other devices, unless they see the very same one.
 void SupervisedRun::keep_copy() {
-  if (!recorded_ || shared_ || now_s() < next_copy_s_) {
-    return;
-  }
-  constexpr double kBetween_s = 0.2;
-  constexpr std::size_t kMostUnsent = std::size_t{256} << 10U;
-  const auto is_fit = [this](int device) {
-    return device > 0 && link(device).is_ready() && roster_.takes_part(device);
-  };
-  if (copy_on_ >= 0 && !is_fit(copy_on_)) {
-    copy_on_ = -1;
-    asked_ = -1;
-  }
-  if (copy_on_ < 0) {
-    next_copy_s_ = now_s() + kBetween_s;
-    for (int device = 1; device < roster_.size() && (asked_ < 0 || !is_fit(asked_)); ++device) {
-      if (is_fit(device)) {
-        asked_ = device;
-        token_ = "standby-" + new_run_number();
-        std::ofstream(std::filesystem::path(record_.run_folder) / token_) << '\n';
-        link(device).send(json{{"do", "look"}, {"file", token_}});
-      }
-    }
-    return;
-  }
-  while (link(copy_on_).stream() != nullptr &&
-         link(copy_on_).stream()->unsent_bytes() < kMostUnsent) {
-    const auto part = copy_.next();
-    if (!part) {
-      next_copy_s_ = now_s() + kBetween_s;
-      return;
-    }
-    link(copy_on_).send(*part);
-  }
-}
-
-void SupervisedRun::take_look(int device, const json& message) {
-  if (device != asked_ || text_in(message, "file") != token_) {
-    return;
-  }
-  std::error_code error;
-  std::filesystem::remove(std::filesystem::path(record_.run_folder) / token_, error);
-  asked_ = -1;
-  shared_ = message.value("there", false);
-  if (!shared_) {
-    copy_on_ = device;
-    copy_.start_anew();
+  if (recorded_) {
+    copy_.keep(agents_, roster_);
   }
 }
 
 void SupervisedRun::finish_copy() {
   constexpr double kLongest_s = 20;
   const double end_s = now_s() + kLongest_s;
-  while (copy_on_ >= 0 && !link(copy_on_).is_over() && now_s() < end_s) {
-    next_copy_s_ = 0;
-    keep_copy();
+  while (!copy_.finish(agents_, roster_) && now_s() < end_s) {
     wait();
-    (void)link(copy_on_ >= 0 ? copy_on_ : 0).receive();
-    if (next_copy_s_ > 0 && copy_on_ >= 0 && !link(copy_on_).stream()->wants_to_write()) {
-      return;
+    for (AgentLink& agent : agents_) {
+      (void)agent.receive();
     }
   }
 }
@@ -288,23 +257,57 @@ void SupervisedRun::start_agent(int device) {
                           {"folder", record_.folder},
                           {"place", device},
                           {"takes_over", request_.takes_over ? 1 : 0},
+                          {"leads", worlds_ > 0 ? 1 : 0},
                           {"record", to_json(record_)},
                           {"environment", environment_for_ranks()}});
 }
 
-// At the start a device that is not there is a mistake in the host file, more likely than a fault;
-// a run that goes on leaves it out.
-void SupervisedRun::wait_for_agents() {
-  constexpr double kLongest_s = 30;
-  const double begun_s = now_s();
+void SupervisedRun::reach_devices() {
   for (int device = 0; device < roster_.size(); ++device) {
     start_agent(device);
   }
+  wait_for_agents();
+  if (!exit_code_ && !refused_.empty()) {
+    say(fmt::format("a supervisor of this run is heard on {}: it has the run, and this one ends",
+                    name_of(refused_.begin()->first)));
+    exit_code_ = kNoGoingOn;
+  }
+  if (!exit_code_) {
+    leave_out_missing();
+  }
+}
+
+// Those that have promised themselves to another supervisor are asked again: it may be gone, and
+// its agents not know yet, or about to find that it is refused itself. An agent that was ready is
+// ended by that of another one.
+void SupervisedRun::start_refused_agents() {
+  constexpr double kBetween_s = 1;
+  for (int device = 0; device < roster_.size(); ++device) {
+    if (request_.goes_on && link(device).is_ready() && link(device).is_over()) {
+      link(device).drop();
+      refused_[device] = now_s();
+    }
+    const auto refused = refused_.find(device);
+    if (refused != refused_.end() && link(device).state() == AgentLink::State::Absent &&
+        now_s() - refused->second > kBetween_s) {
+      start_agent(device);
+    }
+  }
+}
+
+void SupervisedRun::wait_for_agents() {
+  constexpr double kLongest_s = 30;
+  const double begun_s = now_s();
+  // Until one that is gone is not heard any more.
+  const auto asks_again = [this, end_s = begun_s + (kHeardLately + 1) * silence_s_] {
+    return !refused_.empty() && now_s() < end_s;
+  };
   const auto missing = [this] {
     return std::find_if(
         agents_.begin(), agents_.end(), [](const AgentLink& agent) { return !agent.is_ready(); });
   };
-  while (missing() != agents_.end() && !exit_code_ && now_s() < begun_s + kLongest_s) {
+  while (missing() != agents_.end() && !exit_code_ &&
+         (now_s() < begun_s + kLongest_s || asks_again())) {
     wait();
     take_messages();
     if (stop_signal() != 0) {
@@ -315,19 +318,22 @@ void SupervisedRun::wait_for_agents() {
         agent.drop();
       }
     }
+    start_refused_agents();
     const bool none_starting = std::none_of(agents_.begin(), agents_.end(), [](const auto& agent) {
       return agent.state() == AgentLink::State::Starting;
     });
-    if (none_starting) {
+    if (none_starting && !asks_again()) {
       break;
     }
   }
+}
+
+// At the start a device that is not there is a mistake in the host file, more likely than a fault;
+// a run that goes on leaves it out.
+void SupervisedRun::leave_out_missing() {
   for (int device = 0; device < roster_.size(); ++device) {
     if (link(device).is_ready()) {
       continue;
-    }
-    if (exit_code_) {
-      return;
     }
     if (!request_.goes_on || link(device).is_here()) {
       throw InputError(
@@ -382,12 +388,11 @@ void SupervisedRun::take(int device, const json& message) {
     return;
   }
   if (what == "look") {
-    take_look(device, message);
+    copy_.take_look(device, message);
     return;
   }
   if (what == "heard") {
-    say(fmt::format("the supervisor of this run is heard on {}", name_of(device)));
-    exit_code_ = kNoGoingOn;
+    take_refusal(device);
     return;
   }
   if (what == "superseded") {
@@ -427,6 +432,21 @@ void SupervisedRun::take(int device, const json& message) {
   }
 }
 
+// The device has promised itself to another supervisor.
+void SupervisedRun::take_refusal(int device) {
+  if (worlds_ > 0 ? link(device).is_here() : request_.takes_over) {
+    say(fmt::format("the supervisor of this run is heard on {}", name_of(device)));
+    exit_code_ = kNoGoingOn;
+    return;
+  }
+  link(device).drop();
+  if (worlds_ > 0) {
+    roster_.missed(device, now_s());
+  } else {
+    refused_[device] = now_s();
+  }
+}
+
 void SupervisedRun::expect_same_program(int device, const json& message) {
   if (text_in(message, "version") != request_.version) {
     throw InputError(fmt::format("{} runs another program ({}) than this machine ({})",
@@ -454,6 +474,7 @@ void SupervisedRun::take_hello(int device, const json& message) {
     return;
   }
   link(device).ready();
+  refused_.erase(device);
   roster_.reach(device, now_s());
 }
 
@@ -466,6 +487,7 @@ void SupervisedRun::take_status(int device, const json& message) {
   if (number_in(message, "rank") == 0 && status.find("phase") != status.end()) {
     phase_ = text_in(status, "phase");
     phase_steps_ = number_in(status, "steps");
+    phase_bytes_ = number_in(status, "bytes");
     phase_since_s_ = now_s();
     if (!recorded_ && phase_ == "steps") {  // the run has its folder
       recorded_ = true;
@@ -481,6 +503,12 @@ void SupervisedRun::take_status(int device, const json& message) {
     }
     fault_s_.reset();
     faults_in_a_row_ = 0;
+  }
+  if (status.find("works") != status.end()) {
+    worked_s_ = now_s();
+    stuck_.erase(static_cast<int>(number_in(message, "rank")));
+  } else if (status.find("stuck") != status.end()) {
+    stuck_.insert(static_cast<int>(number_in(message, "rank")));
   }
   const auto silent = status.find("silent");
   if (silent != status.end() && silent->is_array() && !silent->empty()) {
@@ -513,7 +541,7 @@ void SupervisedRun::take_exit(const json& message) {
                              : fmt::format("was ended by {}", name_of_signal(end.signal))),
           device,
           memory && roster_.taking_part().size() > 1 && !link(device).is_here());
-  } else if (end.code == kWrongInput && disk_is_full()) {
+  } else if (end.code == kWrongInput && lacks_room(record_.run_folder)) {
     met_full_disk_ = true;
   } else if (!is_deliberate(end)) {
     fault(fmt::format("rank {} on {} ended with code {}", rank, name_of(device), end.code),
@@ -638,32 +666,32 @@ void SupervisedRun::look_at_world() {
     }
     return;
   }
-  const auto late_s = longest_phase_s(phase_, world_->step_s(), phase_steps_);
+  look_for_hanging_ranks();
+}
+
+void SupervisedRun::look_for_hanging_ranks() {
+  const auto late_s = longest_phase_s(
+      phase_, {.step_s = world_->step_s(), .steps = phase_steps_, .bytes = phase_bytes_});
+  const double moved_s = std::max(world_->moved_s(), phase_since_s_);
   if (!late_s) {
+    const double idle_s = now_s() - std::max(moved_s, worked_s_);
+    if (idle_s > longest_idle_s(silence_s_)) {
+      const int rank = stuck_.empty() ? 0 : *stuck_.begin();
+      const int device = world_->device_of(rank);
+      fault(fmt::format(
+                "nothing was done for {:.0f} s{}",
+                idle_s,
+                stuck_.empty() ? "" : fmt::format(": rank {} on {} hangs", rank, name_of(device))),
+            device,
+            faults_in_a_row_ > 0 && !stuck_.empty() && !link(device).is_here());
+    }
     return;
   }
   if (pausing_ && now_s() - std::max(pausing_since_s_, phase_since_s_) > *late_s) {
     fault("ranks did not pause", 0, false);
-    return;
+  } else if (now_s() - moved_s > *late_s) {
+    fault(fmt::format("no step was finished for {:.0f} s", now_s() - moved_s), 0, false);
   }
-  const double still_s = now_s() - std::max(world_->moved_s(), phase_since_s_);
-  if (world_->steps_done() > 1 && still_s > *late_s) {
-    fault(fmt::format("no step was finished for {:.0f} s", still_s), 0, false);
-  }
-}
-
-// No room for another checkpoint, or hardly any at all.
-bool SupervisedRun::disk_is_full() const {
-  constexpr std::uintmax_t kLeastRoom = std::uintmax_t{1} << 20;
-  const std::filesystem::path folder = record_.run_folder;
-  std::error_code error;
-  const auto room = std::filesystem::space(folder, error);
-  if (error) {
-    return false;
-  }
-  const std::uintmax_t checkpoint =
-      std::filesystem::file_size(folder / run_file::kCheckpoint, error);
-  return room.available < (error ? kLeastRoom : std::max(kLeastRoom, checkpoint));
 }
 
 // All ranks have ended since the disk of the run folder was full. What they keep in memory stays;
@@ -679,7 +707,7 @@ void SupervisedRun::look_at_disk() {
   }
   if (signal_ != 0) {
     exit_code_ = 128 + signal_;
-  } else if (!disk_is_full()) {
+  } else if (!lacks_room(record_.run_folder)) {
     say("there is room on the disk again: going on");
     start_world();
   } else if (now_s() - *full_since_ > kLongestFull_s) {
@@ -797,6 +825,7 @@ void SupervisedRun::start_world() {
   met_full_disk_ = false;
   full_since_.reset();
   phase_.clear();
+  stuck_.clear();
   ++worlds_;
   world_.emplace(worlds_, devices_of_ranks(), now_s());
   const std::vector<std::string> words = words_now();
@@ -855,7 +884,7 @@ void SupervisedRun::end_agents(bool remove) {
     agent.send(json{{"do", "end"}, {"remove", remove ? 1 : 0}});
   }
   const double begun_s = now_s();
-  const auto is_left = [](AgentLink& agent) { return !agent.is_over(); };
+  const auto is_left = [](AgentLink& agent) { return agent.is_ready() && !agent.is_over(); };
   while (now_s() < begun_s + kLongest_s && std::any_of(agents_.begin(), agents_.end(), is_left)) {
     wait();
     for (AgentLink& agent : agents_) {

@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
+#include "engine/system/clock.h"
 #include "engine/system/stop_request.h"
 
 namespace tessera::engine {
@@ -52,8 +54,11 @@ std::string faults_file() {
 
 class AgentLine::Thread {
  public:
-  explicit Thread(int agent)
-      : agent_(agent), wake_(::eventfd(0, EFD_CLOEXEC)), thread_([this] { beat(); }) {}
+  Thread(int agent, std::function<WaitsOfRank()> waits)
+      : agent_(agent),
+        waits_(std::move(waits)),
+        wake_(::eventfd(0, EFD_CLOEXEC)),
+        thread_([this] { beat(); }) {}
   ~Thread() {
     ends_ = true;
     const std::uint64_t one = 1;
@@ -71,11 +76,22 @@ class AgentLine::Thread {
     constexpr int kBetween_ms = 250;
     while (!ends_) {
       tell(agent_, R"({"beat":1})");
+      tell_work();
       std::array<pollfd, 2> waits{{{wake_, POLLIN, 0}, {heard_ ? -1 : agent_, POLLIN, 0}}};
       ::poll(waits.data(), waits.size(), kBetween_ms);
       if ((waits[1].revents & POLLIN) != 0) {
         listen();
       }
+    }
+  }
+
+  void tell_work() {
+    if (!waits_) {
+      return;
+    }
+    const SignOfWork sign = work_.add(work_so_far(waits_()), now_s());
+    if (sign != SignOfWork::None) {
+      tell(agent_, sign == SignOfWork::Works ? R"({"works":1})" : R"({"stuck":1})");
     }
   }
 
@@ -92,23 +108,26 @@ class AgentLine::Thread {
   }
 
   int agent_;
+  std::function<WaitsOfRank()> waits_;
+  WorkWatch work_;  // the thread's
   int wake_;
   bool heard_ = false;  // there is nothing more to be heard
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };
 
-AgentLine::AgentLine() {
+AgentLine::AgentLine(std::function<WaitsOfRank()> waits) {
   if (const int agent = agent_descriptor(); agent >= 0) {
-    thread_ = std::make_unique<Thread>(agent);
+    thread_ = std::make_unique<Thread>(agent, std::move(waits));
   }
 }
 
 AgentLine::~AgentLine() = default;
 
-void AgentLine::tell_phase(const std::string& phase, Index steps) const {
+void AgentLine::tell_phase(const std::string& phase, Index steps, Index bytes) const {
   tell(thread_ ? thread_->agent() : -1,
-       R"({"phase":")" + phase + R"(","steps":)" + std::to_string(steps) + "}");
+       R"({"phase":")" + phase + R"(","steps":)" + std::to_string(steps) + R"(,"bytes":)" +
+           std::to_string(bytes) + "}");
 }
 
 void AgentLine::tell_step(Index step, Index last) const {

@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/system/work_watch.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -25,14 +27,15 @@ class AgentLine {
  public:
   // Tells the agent four times a second, from a thread of its own, that this rank is alive, and
   // asks the program to stop by kPauseSignal (see stop_request.h) when the agent wants a pause.
-  AgentLine();
+  // Also whether it works, or is stuck, see work_watch.h; `waits` is called by that thread.
+  explicit AgentLine(std::function<WaitsOfRank()> waits = {});
   ~AgentLine();
   AgentLine(const AgentLine&) = delete;
   AgentLine& operator=(const AgentLine&) = delete;
 
-  // "setup", "steps" or "test"; one that should take no longer than so many steps, where that is
-  // known.
-  void tell_phase(const std::string& phase, Index steps = 0) const;
+  // "setup", whatever is no other one, "steps", "test" or "saving"; one that should take no longer
+  // than so many steps, or has so many bytes to write, where that is known.
+  void tell_phase(const std::string& phase, Index steps = 0, Index bytes = 0) const;
   void tell_step(Index step, Index last) const;
   // Ranks of which this one has heard nothing.
   void tell_silent(const std::vector<int>& ranks) const;

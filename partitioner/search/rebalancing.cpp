@@ -91,6 +91,10 @@ void SlownessWatch::settle(const std::vector<double>& slowness) {
   other_.reset();
 }
 
+void SlownessWatch::note_search(double begun_s, double ended_s) {
+  next_search_s_ = ended_s + (ended_s - begun_s) * (1 / options_.searching - 1);
+}
+
 bool SlownessWatch::is_worth_while(double now_s,
                                    double then_s,
                                    Index steps_left,

@@ -4,10 +4,12 @@
 // Slowness is how many times as long as by its profile a device computes. It is measured over
 // windows of steps. Hysteresis keeps a partition from changing with every fluctuation: two windows
 // one after the other have to agree that the slowness of a device has changed, and another
-// partition has to be enough faster and to make up for the time that changing takes.
+// partition has to be enough faster and to make up for the time that changing takes. All devices
+// wait while one of them searches, so searches are rare where they take long.
 
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -29,6 +31,7 @@ namespace tessera::partitioner {
 struct RebalancingOptions {
   double noticed = 0.15;     // relative change of a device's slowness that is worth a search
   double least_saved = 0.1;  // of a step, by another partition
+  double searching = 0.05;   // the most of a run's time that searches may take, after the first
 };
 
 class SlownessWatch {
@@ -44,6 +47,10 @@ class SlownessWatch {
   // The partition at hand is the best for devices of this slowness, as far as is known.
   void settle(const std::vector<double>& slowness);
 
+  // Whether a search may begin, in seconds of any steady clock, and that one has been made.
+  [[nodiscard]] bool may_search(double now_s) const { return now_s >= next_search_s_; }
+  void note_search(double begun_s, double ended_s);
+
   // Whether to change from steps of `now_s` to steps of `then_s`, where changing takes `change_s`.
   [[nodiscard]] bool is_worth_while(double now_s,
                                     double then_s,
@@ -57,6 +64,7 @@ class SlownessWatch {
   std::vector<double> settled_;               // what the partition at hand was found for
   std::vector<double> latest_;                // of the last window
   std::optional<std::vector<double>> other_;  // of the last window, where it differed
+  double next_search_s_ = std::numeric_limits<double>::lowest();
 };
 
 }  // namespace tessera::partitioner

@@ -32,6 +32,8 @@ import json, os, sys
 with open("$calls", "a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\n")
 if not os.path.exists("$folder/execute"):
+    with open("$folder/hello", "w") as hello:
+        hello.write(sys.stdin.readline())
     sys.exit(255)
 command = " ".join(sys.argv[2:])
 if not command.startswith("rsync "):  # as a device of another name
@@ -68,6 +70,9 @@ sys.exit(not calls or not all(eval(sys.argv[4]) for words in calls))
 printf 'localhost\n192.0.2.77 -oProxyCommand=touch${IFS}pwned;touch pwned\n' >"$folder/hosts"
 run_hostile run --hostfile "$folder/hosts" --remote-shell "$folder/shell" -- "${training[@]}" --run "$evil run"
 expect 'a device that does not answer is told' grep -q '^tessera: 192.0.2.77 cannot be reached' "$folder/err"
+run_number=$(sed -n 's/.*"run":"\([0-9a-f]*\)".*/\1/p' "$folder/hello")
+expect 'its agent is told the number of the run' test -n "$run_number"
+expect 'nothing of a run that has not begun stays in memory' test -z "$(find /dev/shm -maxdepth 1 -name "tessera-*-$run_number")"
 asked 'the shell is given the host and one command of two words' \
   'len(words) == 2 and words[0] == "192.0.2.77" and shlex.split(words[1]) == [program, "agent"]'
 not_run 'run'

@@ -44,8 +44,84 @@ same_losses() {
 }
 expect 'and learns what one device learns' same_losses "$folder/run" "$folder/one"
 
+# From a partition file, as a supervised run does on the devices that are left: only rank 0 reads, in any partition that follows.
+works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/wrong.toml" --batch 30 --reader 0 --save "$folder/file.toml"
+works 2 "${train[@]}" --run "$folder/from-file" --cluster "$folder/wrong.toml" --partition "$folder/file.toml" --rebalance --rebalance-every 1
+expect 'a run goes on from the partition of a file' grep -q 'another partition: pi[01] takes .* times as long as profiled' "$folder/out"
+expect 'and rank 0 still reads for all' grep -q '^reader = 0' "$folder/from-file/partition.toml"
+expect 'and learns what one device learns' same_losses "$folder/from-file" "$folder/one"
+
+# Under a supervisor: ranks are killed as soon as the partition has changed, and again later. What they keep is laid out by each
+# partition anew, so they go on from the last finished step.
+export TESSERA_TEST=$folder
+ranks_of_run() {
+  local pid
+  for pid in $(pgrep -f "^$TESSERA train"); do
+    [[ $(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null) == *"TESSERA_TEST=$folder"* ]] && echo "$pid"
+  done
+  return 0
+}
+steps_done() { grep -c '"loss"' "$folder/supervised/metrics.jsonl"; } 2>/dev/null
+has_changed() { grep -q '"kind":"rebalance"' "$folder/supervised/events.jsonl"; } 2>/dev/null
+more_steps_than() { [ "$(steps_done)" -gt "$1" ]; }
+# soon COMMAND...: looks for it often, a minute at most.
+soon() {
+  local end=$((SECONDS + 60))
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return 1; }
+    sleep 0.01
+  done
+}
+command_line='tessera run -n 2 -- train ... --rebalance'
+timeout -k 5 240 "$TESSERA" run -n 2 -- "${train[@]}" --run "$folder/supervised" --cluster "$folder/wrong.toml" "${balanced[@]}" --checkpoint-every 100000 \
+  >"$folder/out" 2>"$folder/err" </dev/null &
+supervised=$!
+soon has_changed && kill -9 "$(ranks_of_run | tail -n 1)"
+changed_at=$(steps_done)
+soon more_steps_than "$((changed_at + 50))" && kill -9 "$(ranks_of_run | head -n 1)"
+status=0
+wait "$supervised" || status=$?
+expect 'a supervised run whose partition changes ends well' test "$status" -eq 0
+expect 'its ranks were killed' test "$(grep -c '"kind":"fault"' "$folder/supervised/events.jsonl")" -eq 2
+expect 'each step was done once' test "$(sed -n 's/^{"step":\([0-9]*\),"loss.*/\1/p' "$folder/supervised/metrics.jsonl")" = "$(seq "$steps")"
+expect 'and at most one was repeated at a time' test -z "$(grep '"kind":"recovery"' "$folder/supervised/events.jsonl" | grep -v '"repeated_steps":[01]}')"
+expect 'it learns what one device learns' same_losses "$folder/supervised" "$folder/one"
+
+# `tessera run` asks for it by itself, for several devices whose profile a search has cut by. A device that cannot be reached is told
+# of the run before that is found out.
+cat >"$folder/shell" <<SHELL
+#!/bin/sh
+head -n 1 >"$folder/hello"
+exit 255
+SHELL
+chmod +x "$folder/shell"
+printf 'localhost\n192.0.2.77\n' >"$folder/hosts"
+# begun_with HOW OPTION...: the words of the ranks that such a command would start, in $folder/hello; HOW is an option of run, or empty.
+begun_with() {
+  local how=$1
+  shift
+  rm -f "$folder/hello"
+  run 1 run --hostfile "$folder/hosts" --remote-shell "$folder/shell" ${how:+"$how"} -- "${train[@]}" --run "$folder/no" "$@"
+  expect_refusal '192\.0\.2\.77 cannot be reached'
+}
+rebalances() { [ "$(grep -o '"--rebalance"' "$folder/hello" | wc -l)" -eq 1 ]; }
+keeps_partition() { [ -s "$folder/hello" ] && ! grep -q '"--rebalance"' "$folder/hello"; }
+begun_with '' --partition auto --cluster "$folder/wrong.toml"
+expect 'a run on several devices follows their speed' rebalances
+begun_with '' --partition auto --cluster "$folder/wrong.toml" --rebalance --rebalance-every 5
+expect 'who asks for it is asked once' rebalances
+begun_with --keep-partition --partition auto --cluster "$folder/wrong.toml"
+expect 'not where the partition is to be kept' keeps_partition
+begun_with '' --partition auto
+expect 'not where nothing is known of the devices' keeps_partition
+begun_with '' --grid 1x2 --cluster "$folder/wrong.toml"
+expect 'not where the command says how to cut' keeps_partition
+
 # What cannot be.
 run 2 "${train[@]}" --run "$folder/no" --grid 1x2 --rebalance
-expect_refusal '--rebalance finds partitions as --partition auto does: give that, too'
+expect_refusal '--rebalance finds partitions as --partition auto does: give that, too, or a partition file'
+works 1 plan models/lenet5.cfg --ranks 2 --replicas 2 --batch 30 --save "$folder/replicas.toml"
+run 2 "${train[@]}" --run "$folder/no" --partition "$folder/replicas.toml" --rebalance
+expect_refusal '--rebalance cannot go on from a partition file with .replicas.'
 run 2 "${train[@]}" --run "$folder/no" --partition auto --rebalance-every 5
 expect_refusal '--rebalance'

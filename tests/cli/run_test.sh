@@ -147,6 +147,30 @@ in_memory() {
 }
 expect 'nothing stays in memory' test -z "$(in_memory)"
 
+# A second supervisor of a run that goes on is refused and changes nothing.
+# go_on NAME: in the background, with its exit code in NAME.code.
+go_on() {
+  { timeout 100 "$TESSERA" run --silence 1 --continue "$folder/wanted" >"$folder/$1.out" 2>"$folder/$1.err" </dev/null; echo $? >"$folder/$1.code"; } &
+}
+works 2 "${training[@]}" --grid 1x2 --steps 4000 --run "$folder/whole4000"
+supervise wanted 2 --grid 1x2 --steps 4000 --checkpoint-every 100000
+at_step wanted 10
+go_on refused && wait $!
+expect 'a second supervisor is refused' test "$(cat "$folder/refused.code")" -eq 75
+expect 'and says who has the run' grep -q 'a supervisor of this run is heard on localhost: it has the run' "$folder/refused.err"
+expect 'the first one is still there' kill -0 "$supervised"
+expect 'the run has seen no fault by that' test "$(grep -c '"fault"' "$folder/wanted/events.jsonl")" -eq 0
+# Of two that go on at once with a run whose supervisor is gone, one does.
+kill -9 "$(processes run | head -n 1)"
+finished
+go_on one
+first=$!
+go_on other
+wait "$first" $!
+expect 'one of two ends well, the other is refused' test "$(sort -n "$folder/one.code" "$folder/other.code" | tr '\n' ' ')" = '0 75 '
+expect 'no step is lost or there twice' same_losses "$folder/whole4000" "$folder/wanted" 0
+nothing_stays 'two supervisors'
+
 # A disk that is full for a while: ranks wait for room, and no step is lost. Only where the tests run as root.
 mkdir "$folder/disk"
 if mount -t tmpfs -o size=3m tmpfs "$folder/disk" 2>/dev/null; then

@@ -78,9 +78,10 @@ test_supervised_run_goes_on_while_a_cable_is_out() {
 has_steps_on() { [ "$(supervised exec "$1" cat "$2" 2>/dev/null | wc -l)" -ge "$3" ]; }
 has_ended_on() { supervised exec "$1" grep -q '"finished"' "$2/run.json"; }
 
-# Each device has a folder of its own where the run's is, as without a shared file system.
+# Each device has a folder of its own where the run's is, as without a shared file system. The first device boots again while the
+# run goes on elsewhere: what it would go on from is of before.
 test_supervised_run_is_taken_over_when_the_first_device_loses_its_power() {
-  local device
+  local device code=0
   prepare_supervised
   mkdir -p "$folder/own"
   for device in pi2 pi3 pi4; do
@@ -91,12 +92,21 @@ test_supervised_run_is_taken_over_when_the_first_device_loses_its_power() {
   supervised poweroff pi1
   wait "$supervised_run" || true
   local end=$((SECONDS + 180))
+  local before
+  before=$(supervised exec pi2 cat "$folder/own/run/metrics.jsonl" | wc -l)
+  until has_steps_on pi2 "$folder/own/run/metrics.jsonl" $((before + 20)); do
+    [ "$SECONDS" -lt "$end" ] || { supervised exec pi2 cat "$folder/own/run/supervisor.log" && return 1; }
+    sleep 0.2
+  done
+  supervised poweron pi1
+  supervised exec pi1 "$supervised_program" run --continue "$folder/own/run" >"$folder/second.out" 2>&1 || code=$?
+  expect_equal "$code" 75
+  expect_text "$(cat "$folder/second.out")" 'this run'
   until has_ended_on pi2 "$folder/own/run"; do
     [ "$SECONDS" -lt "$end" ] || { supervised exec pi2 cat "$folder/own/run/supervisor.log" && return 1; }
     sleep 0.5
   done
   supervised exec pi2 cat "$folder/own/run/metrics.jsonl" >"$folder/taken.jsonl"
   expect_all_steps "$folder/taken.jsonl"
-  supervised poweron pi1
   wait_until nothing_of_it_stays
 }

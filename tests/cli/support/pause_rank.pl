@@ -20,7 +20,7 @@ alarm 60;
 my ($beats, $last, $asked, %phases) = (0, 0, 0);
 while (my $line = <$agent>) {
   ++$beats if $line =~ /^\{"beat":1\}$/;
-  $phases{$1} = 1 if $line =~ /^\{"phase":"(\w+)","steps":\d+\}$/;
+  $phases{$1} = 1 if $line =~ /^\{"phase":"(\w+)","steps":\d+,"bytes":\d+\}$/;
   next unless $line =~ /^\{"step":(\d+),"last":(\d+)\}$/;
   die "step $1 after step $last\n" if $1 != $last + 1;
   $last = $1;

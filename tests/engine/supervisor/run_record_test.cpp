@@ -24,6 +24,7 @@ SupervisorRecord record_of_two_devices() {
   record.run_folder = "/home/it's $(me)/a\nb";
   record.remote_shell = "ssh";
   record.generation = 3;
+  record.supervisor = "fedcba9876543210";
   return record;
 }
 
@@ -53,6 +54,17 @@ TEST_CASE("the record of a run comes back with all names as they were") {
   CHECK(refusal_of(folder / "none").find("there is no record") != std::string::npos);
 }
 
+TEST_CASE("a record without the number of its supervisor is read, one with another text is not") {
+  const TemporaryFolder folder;
+  nlohmann::json record = to_json(record_of_two_devices());
+  record["supervisor"] = "../../etc";
+  put_record(folder / "record", record);
+  CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
+  record.erase("supervisor");
+  put_record(folder / "record", record);
+  CHECK(supervisor_of(folder / "record") == engine::SupervisorId{3, ""});
+}
+
 TEST_CASE("a record whose hosts are options or commands is refused") {
   const TemporaryFolder folder;
   for (const char* name :
@@ -70,9 +82,9 @@ TEST_CASE("a record that others have written or may write names no commands to r
   put_record(folder / "record", to_json(record_of_two_devices()));
   std::filesystem::permissions(folder / "record", std::filesystem::perms(0646));
   CHECK(refusal_of(folder / "record").find("every user may change it") != std::string::npos);
-  CHECK(generation_of(folder / "record") == 0);
+  CHECK(supervisor_of(folder / "record") == engine::SupervisorId{});
   std::filesystem::permissions(folder / "record", std::filesystem::perms(0644));
-  CHECK(generation_of(folder / "record") == 3);
+  CHECK(supervisor_of(folder / "record") == engine::SupervisorId{3, "fedcba9876543210"});
   constexpr uid_t kSomebody = 12345;
   if (::geteuid() == 0) {  // else nothing can be given away
     REQUIRE(::chown((folder / "record").c_str(), kSomebody, kSomebody) == 0);

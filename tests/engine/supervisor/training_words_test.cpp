@@ -20,6 +20,13 @@ TEST_CASE("for other devices what was cut for those of before is searched anew")
         Words{"train", "m.cfg", "--partition", "auto", "--cluster", "c"});
 }
 
+TEST_CASE(
+    "a run that follows the speed of its devices does so on others, from what was found for them") {
+  CHECK(words_for_other_devices(
+            {"train", "m.cfg", "--partition", "auto", "--cluster", "c", "--rebalance"}, "q", "d") ==
+        Words{"train", "m.cfg", "--rebalance", "--partition", "q", "--cluster", "d"});
+}
+
 TEST_CASE("values of options are found in both forms") {
   const Words words{"train", "--run", "a", "--data=b c"};
   CHECK(value_of(words, "--run") == "a");

@@ -76,6 +76,23 @@ TEST_CASE("a change has to save enough of a step, and more than it takes") {
   CHECK(!watch.is_worth_while(1.0, 1.2, 100, 0));
 }
 
+TEST_CASE("searches take no more than a twentieth of a run, however often speeds change") {
+  SlownessWatch watch(2);
+  CHECK(watch.may_search(-5));
+  double searching_s = 0;
+  constexpr double kSearch_s = 7;
+  constexpr double kRun_s = 10000;
+  for (double now_s = 0; now_s < kRun_s; now_s += 60) {
+    if (watch.may_search(now_s)) {
+      watch.note_search(now_s, now_s + kSearch_s);
+      searching_s += kSearch_s;
+      CHECK(!watch.may_search(now_s + 2 * kSearch_s));
+    }
+  }
+  CHECK(searching_s > 0.02 * kRun_s);
+  CHECK(searching_s <= 0.05 * kRun_s + kSearch_s);
+}
+
 TEST_CASE("devices that are slowed compute so many times as long, whatever the partition") {
   Network network;
   network.image = {3, 24, 16};

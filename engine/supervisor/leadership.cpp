@@ -1,0 +1,58 @@
+#include "engine/supervisor/leadership.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
+#include "engine/supervisor/message_stream.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+bool is_there(const HeardSupervisor& heard, double now_s, double lately_s) {
+  const bool lately = heard.heard_s <= now_s && now_s - heard.heard_s < lately_s;
+  return lately && (heard.agent <= 0 || ::kill(heard.agent, 0) == 0 || errno != ESRCH);
+}
+
+Claim judged(const SupervisorId& mine,
+             const SupervisorId& newest,
+             const std::optional<HeardSupervisor>& heard) {
+  const bool is_newest = newest.number.empty() || newest.number == mine.number;
+  if (newest.generation > mine.generation || (newest.generation == mine.generation && !is_newest)) {
+    return Claim::Superseded;
+  }
+  if (!heard || heard->id.number == mine.number) {
+    return Claim::Granted;
+  }
+  return heard->leads || heard->id > mine ? Claim::Heard : Claim::Granted;
+}
+
+void write_heard(const std::filesystem::path& file, const HeardSupervisor& heard) {
+  constexpr double kMilliseconds = 1000;
+  try {
+    write_atomically(file,
+                     nlohmann::json{{"generation", heard.id.generation},
+                                    {"supervisor", heard.id.number},
+                                    {"leads", heard.leads ? 1 : 0},
+                                    {"agent", heard.agent},
+                                    {"heard_ms", static_cast<Index>(heard.heard_s * kMilliseconds)}}
+                             .dump() +
+                         "\n");
+  } catch (const InputError&) {
+    // No rank has been here, or the run has ended.
+  }
+}
+
+std::optional<HeardSupervisor> read_heard(const std::filesystem::path& file) {
+  const auto message = message_in(read_json_text(file).value_or(""));
+  if (!message || text_in(*message, "supervisor").empty()) {
+    return std::nullopt;
+  }
+  return HeardSupervisor{{number_in(*message, "generation"), text_in(*message, "supervisor")},
+                         number_in(*message, "leads") != 0,
+                         static_cast<double>(number_in(*message, "heard_ms")) / 1000,
+                         static_cast<pid_t>(number_in(*message, "agent"))};
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,82 @@
+#include "engine/supervisor/leadership.h"
+
+#include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Claim;
+using engine::HeardSupervisor;
+using engine::judged;
+using engine::SupervisorId;
+
+const SupervisorId kNone{};
+
+TEST_CASE("a supervisor that leads a run is followed by no other one while it is heard") {
+  const HeardSupervisor leader{{3, "5555"}, true, 0, 0};
+  const std::vector<SupervisorId> others{{3, "1111"}, {3, "9999"}, {4, "1111"}, {9, "0"}};
+  for (const SupervisorId& other : others) {
+    const bool is_newer = other.generation > 3;
+    CHECK(judged(other, leader.id, leader) == (is_newer ? Claim::Heard : Claim::Superseded));
+    CHECK(judged(other, kNone, leader) == Claim::Heard);
+  }
+  CHECK(judged(leader.id, leader.id, leader) == Claim::Granted);  // another agent of its own
+}
+
+TEST_CASE("once it is not heard of any more only a newer one may follow") {
+  const SupervisorId gone{3, "5555"};
+  CHECK(judged({4, "1111"}, gone, std::nullopt) == Claim::Granted);
+  // A device that was off counts from what it knew then.
+  CHECK(judged({3, "9999"}, gone, std::nullopt) == Claim::Superseded);
+  CHECK(judged({2, "9999"}, gone, std::nullopt) == Claim::Superseded);
+  CHECK(judged({3, "9999"}, {3, ""}, std::nullopt) == Claim::Granted);
+  CHECK(judged({1, "1111"}, kNone, std::nullopt) == Claim::Granted);
+}
+
+TEST_CASE(
+    "of two that begin at once all devices grant the run to the same one, whoever came first") {
+  const std::vector<std::pair<SupervisorId, SupervisorId>> pairs{{{3, "1111"}, {3, "2222"}},
+                                                                 {{3, "2222"}, {4, "1111"}}};
+  for (const auto& [less, more] : pairs) {
+    CHECK(judged(less, kNone, HeardSupervisor{more, false, 0, 0}) == Claim::Heard);
+    CHECK(judged(more, kNone, HeardSupervisor{less, false, 0, 0}) == Claim::Granted);
+  }
+}
+
+TEST_CASE("a supervisor is there while it is heard by an agent that has not ended") {
+  const pid_t ended = ::fork();
+  if (ended == 0) {
+    ::_exit(0);
+  }
+  ::waitpid(ended, nullptr, 0);
+  CHECK(engine::is_there({{3, "5555"}, true, 10, ::getpid()}, 15, 6));
+  CHECK(!engine::is_there({{3, "5555"}, true, 10, ::getpid()}, 16, 6));
+  CHECK(!engine::is_there({{3, "5555"}, true, 20, ::getpid()}, 15, 6));  // before the last boot
+  CHECK(!engine::is_there({{3, "5555"}, true, 10, ended}, 15, 6));
+  CHECK(engine::is_there({{3, "5555"}, true, 10, 0}, 15, 6));
+}
+
+TEST_CASE("what was heard comes back from its file, and a damaged file says nothing") {
+  const tests::TemporaryFolder folder;
+  const HeardSupervisor heard{{7, "0123456789abcdef"}, true, 12.5, 4711};
+  const auto file = folder / "heard";
+  CHECK(!engine::read_heard(file));
+  engine::write_heard(file, heard);
+  CHECK(engine::read_heard(file) == heard);
+  for (const char* text : {"", "12.5\n", "[]", R"({"generation":7})", R"({"supervisor":7})"}) {
+    std::ofstream(file) << text;
+    CHECK(!engine::read_heard(file));
+  }
+  engine::write_heard(folder / "missing/heard", heard);
+  CHECK(!std::filesystem::exists(folder / "missing"));
+}
+
+}  // namespace
