@@ -818,12 +818,121 @@ def pi_layers():
     return table(["layer", "<convolution", "<kernel", "forward, s (GFLOP/s)", "backward data", "weight gradient", "rows forward, s", "rows backward, s"], rows)
 
 
+PI_ACTIVATIONS = ["linear", "ReLU", "leaky", "ReLU6", "ramp", "hard mish", "logistic", "tanh", "swish", "mish"]  # Kind of row_kernels.inl
+
+
+def pi_loops(only):
+    """Rows of the inner loops whose version and name `only` takes, each loop once."""
+    kept = {}
+    for row in rows_of(BENCH / "pi/inner_loops.csv"):
+        if only(row["kernels"], row["loop"]):
+            kept.setdefault((row["loop"], row["multiply_adds"], row["instructions"]), row)
+    return list(kept.values())
+
+
+def pi_loop_name(name):
+    """`outer_terms<float, 8, 10, 1>` without the type, kinds of activations by name."""
+    name = re.sub(r"\bkind (\d+)", lambda kind: PI_ACTIVATIONS[int(kind.group(1))], re.sub("^auto |float, |<float>", "", name))
+    return f"`{name}`"
+
+
+PI_LOOP_COLUMNS = {"multiply_adds": "multiply-adds", "instructions": "instructions", "stack": "on the stack", "cycles": "cycles, A53",
+                   "of_peak": "of peak, A53", "busy": "vector unit busy, A53", "of_peak_a72": "of peak, A72", "of_peak_a76": "of peak, A76"}
+
+
+def pi_loop_table(only, columns):
+    return table(["<loop", *columns.values()], [[pi_loop_name(row["loop"]), *(row[key] for key in columns)] for row in pi_loops(only)]) + \
+        origin_words(BENCH / "pi/inner_loops.csv")
+
+
+def is_row(name):
+    return "_at_once<" in name
+
+
+def pi_sums():
+    """The portable sums."""
+    return pi_loop_table(lambda kernels, name: kernels == "generic" and not re.search("_row|_any|moments|argmax|depthwise", name), PI_LOOP_COLUMNS)
+
+
+def pi_sums_in_order():
+    return pi_loop_table(lambda kernels, name: kernels == "cortex_a53" and re.match(r"\w+_in_order(<\d|$)", name) and
+                         not re.match("gradient|normalize", name), PI_LOOP_COLUMNS)
+
+
+def pi_row_loops():
+    return pi_loop_table(lambda kernels, name: kernels == "cortex_a53" and is_row(name), PI_LOOP_COLUMNS)
+
+
+def pi_row_cycles():
+    """What a Cortex-A53's vector unit does in rows, and the share of the peak if it did so without a pause."""
+    return pi_loop_table(lambda kernels, name: kernels == "cortex_a53" and is_row(name),
+                         {"multiply_adds": "multiply-adds", "memory": "loads and stores", "choices": "comparisons and choices",
+                          "conversions": "conversions, double precision", "divisions": "divisions", "other": "other", "at_most": "of peak, at most"})
+
+
+def pi_cache_misses():
+    """Of a call of each pass, with blocks for this machine's caches and for those of a Cortex-A53."""
+    path = BENCH / "pi/cache_misses.csv"
+    rows = []
+    for (layer, shape, passed, kernel), of in by(rows_of(path), lambda row: (row["layer"], row["shape"], row["pass"], row["kernel"])).items():
+        counts = {row["blocks"]: (int(row["d1_misses"]), int(row["ll_misses"])) for row in of}
+        (d1, ll), (d1_blocks, ll_blocks) = counts["generic"], counts["cortex-a53"]
+        rows.append([layer, shape, passed.replace("_", " "), kernel, figures(d1 / 1e6), figures(d1_blocks / 1e6), figures(64e-6 * ll), figures(64e-6 * ll_blocks),
+                     fixed(ll_blocks / ll)])
+    return table(["layer", "<convolution", "<pass", "<kernel", "misses of the first level, millions", "A53's blocks", "from memory, MB", "A53's blocks", "times"],
+                 rows) + origin_words(path)
+
+
+def pi_plans(name):
+    return [row for row in rows_of(BENCH / "pi/plans.csv") if row["table"] == name]
+
+
+def pi_times_one(row):
+    return figures(float(row["one_rank_s"]) / float(row["step_s"]))
+
+
+def pi_clusters():
+    """What the planner says of the example clusters."""
+    return table(["<file", "ranks", "step, s", "times one", "<limited by", "<cut"],
+                 [[f"`{row['cluster']}`", row["ranks"], row["step_s"], pi_times_one(row), row["limited_by"], row["cut"]] for row in pi_plans("clusters")]) + \
+        origin_words(BENCH / "pi/plans.csv")
+
+
+def pi_links():
+    """The same on other links."""
+    return table(["Mbit/s", "bytes per second", "step, s", "times one", "<limited by", "groups", "<cut"],
+                 [[figures(8e-6 * float(row["interface_bytes_per_s"])), row["interface_bytes_per_s"], row["step_s"], pi_times_one(row), row["limited_by"],
+                   row["groups"], row["cut"]] for row in pi_plans("links")])
+
+
+def pi_batches():
+    """The same for more images."""
+    return table(["images", "one Pi 3, s", "six, s", "times one", "<limited by", "<cut"],
+                 [[row["batch"], row["one_rank_s"], row["step_s"], pi_times_one(row), row["limited_by"], row["cut"]] for row in pi_plans("batches")])
+
+
+def pi_grid():
+    """What is chosen beside a grid of tiles through all layers."""
+    return table(["<options", "step, s", "times one", "<limited by", "sent, MiB", "of which gradients and parameters"],
+                 [[f"`{row['options']}`", row["step_s"], pi_times_one(row), row["limited_by"], row["sent_mib"], row["gradients_mib"]]
+                  for row in pi_plans("grid")])
+
+
 TABLES = {
     "chaos-faults": chaos_faults,
     "chaos-runs": chaos_runs,
     "chaos-soak": chaos_soak,
     "pi-steps": pi_steps,
     "pi-layers": pi_layers,
+    "pi-sums": pi_sums,
+    "pi-sums-in-order": pi_sums_in_order,
+    "pi-rows": pi_row_loops,
+    "pi-row-cycles": pi_row_cycles,
+    "pi-cache-misses": pi_cache_misses,
+    "pi-clusters": pi_clusters,
+    "pi-links": pi_links,
+    "pi-batches": pi_batches,
+    "pi-grid": pi_grid,
     "results": results,
     "detection": detection,
     "fashion": fashion,

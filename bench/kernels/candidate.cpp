@@ -104,6 +104,14 @@ void check(const Candidate& candidate) {
   }
 }
 
+void call(const Candidate& candidate, int times) {
+  with_convolution(candidate, random_values(*candidate.convolution), [&](auto& convolution) {
+    for (int i = 0; i < times; ++i) {
+      convolution.run();
+    }
+  });
+}
+
 void measure(benchmark::State& state, const Candidate& candidate, double peak_flops_per_s) {
   using Clock = std::chrono::steady_clock;
   const CaseValues values = random_values(*candidate.convolution);

@@ -30,6 +30,9 @@ struct Candidate {
 // computes, up to the rounding of Winograd's algorithm in single precision.
 void check(const Candidate& candidate);
 
+// Runs it so many times.
+void call(const Candidate& candidate, int times);
+
 // Runs it as often as Google Benchmark says; counters are the rate in GFLOP/s by the definition of
 // the convolution, its share of `peak_flops_per_s` in percent, and the least megabytes to move.
 void measure(benchmark::State& state, const Candidate& candidate, double peak_flops_per_s);

@@ -2,6 +2,7 @@
 // README.md.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "bench/kernels/comparison_table.h"
@@ -25,6 +26,8 @@ struct Options {
   Index batch = 1;
   int threads = 1;
   bool errors = false;
+  std::string candidate;  // to be called only, if not empty
+  int calls = 1;
   std::vector<std::string> others;  // Google Benchmark's
 };
 
@@ -40,6 +43,14 @@ Options parse(int argc, char** argv) {
   app.add_option("--threads", options.threads)->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag(
       "--errors", options.errors, "instead of times: each kernel's error against double precision");
+  CLI::Option* candidate = app.add_option(
+      "--candidate",
+      options.candidate,
+      "instead of times: only call this one, such as layer4/forward/tessera/direct, unchecked");
+  app.add_option("--calls", options.calls, "how often, for what counts instructions or misses")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->needs(candidate);
   app.allow_extras();
   app.footer("What else is given goes to Google Benchmark: --benchmark_filter=layer4/ and others.");
   try {
@@ -91,6 +102,17 @@ void initialize_benchmark(std::vector<std::string>& arguments) {
   }
 }
 
+// Throws InputError where there is none.
+const Candidate& named(const std::vector<Candidate>& found, const std::string& name) {
+  const auto at = std::find_if(found.begin(), found.end(), [&name](const Candidate& candidate) {
+    return candidate.name() == name;
+  });
+  if (at == found.end()) {
+    throw InputError("--candidate", 0, "the model has no \"" + name + "\"");
+  }
+  return *at;
+}
+
 void run(int argc, char** argv) {
   const Options options = parse(argc, argv);
   std::vector<std::string> arguments = benchmark_arguments(argv[0], options.others);
@@ -103,6 +125,10 @@ void run(int argc, char** argv) {
     return;
   }
   const std::vector<Candidate> found = candidates(cases);
+  if (!options.candidate.empty()) {
+    call(named(found, options.candidate), options.calls);
+    return;
+  }
   for (const Candidate& candidate : found) {
     check(candidate);
   }

@@ -6,8 +6,10 @@ looks at loops of one basic block.
     pipeline.py [--least N] [--table] FILE.s ... | c++filt
 
 A line for each loop: multiply-adds of vectors, instructions, accesses to the stack, cycles a turn, share of the peak of
-one multiply-add a cycle, share of the cycles in which the vector unit has something to do, and with --table, by llvm-mca-14,
-the share of the same peak on a Cortex-A72 and A76; then the function. README.md has the sources of the numbers.
+one multiply-add a cycle, share of the cycles in which the vector unit has something to do, and the share of the peak if that
+were all cycles. With --table also in how many cycles it does what is no multiply-add: loads and stores; comparisons,
+choices, maxima and minima; conversions and all of double precision; divisions; other; and by llvm-mca-14 the share of the
+same peak on a Cortex-A72 and A76. Then the function. README.md has the sources of the numbers.
 
 Caches always hit, and branches are always foreseen: real processors are slower.
 """
@@ -169,6 +171,37 @@ def cycles_of(loop, turns=32):
     return (ends[-1] - ends[middle - 1]) / (turns - middle)
 
 
+CHOICE = re.compile(r'(fcm|cm|fmax|fmin|smax|smin|umax|umin|bif|bit|bsl|and|orr|eor|bic|mvn)')
+
+
+def kind_of(i):
+    """What the vector unit does for an instruction; nothing for others."""
+    op = i.text.split()[0]
+    if not i.halves:
+        return ''
+    if i.multiplies:
+        return 'multiply_adds'
+    if i.memory:
+        return 'memory'
+    if op.startswith(('fdiv', 'fsqrt')):
+        return 'divisions'
+    if op.startswith(('fcvt', 'scvtf', 'ucvtf', 'sshll', 'ushll', 'xtn')) or '.2d' in i.text:
+        return 'conversions'
+    return 'choices' if CHOICE.match(op) else 'other'
+
+
+KINDS = ('multiply_adds', 'memory', 'choices', 'conversions', 'divisions', 'other')
+
+
+def unit_cycles_of(loop):
+    """{kind: cycles of the vector unit, at two instructions of 64 bits or one of 128 a cycle}"""
+    cycles = dict.fromkeys(KINDS, 0)
+    for i in loop:
+        if kind := kind_of(i):
+            cycles[kind] += i.unit_cycles if i.unit_cycles > 1 else i.halves / 2
+    return cycles
+
+
 def loops_in(lines):
     """(function, lines) of each basic block that branches back to its own beginning."""
     function, label, block = '', None, []
@@ -209,10 +242,15 @@ def main():
             if products < options.least:
                 continue
             cycles = cycles_of(loop)
-            busy = sum(i.unit_cycles * 2 if i.unit_cycles > 1 else i.halves for i in loop) / 2 / cycles
+            kinds = unit_cycles_of(loop)
+            busy = sum(kinds.values())
             stack = sum('sp' in i.memory for i in loop)
-            others = [f'{share_on(cpu, block, products):.0%}' for cpu in ('cortex-a72', 'cortex-a76')] if options.table else []
-            print(products, len(loop), stack, f'{cycles:.1f}', f'{products / cycles:.0%}', f'{busy:.0%}', *others, function, sep='\t')
+            others = []
+            if options.table:
+                others = [f'{kinds[kind]:g}' for kind in KINDS[1:]]
+                others += [f'{share_on(cpu, block, products):.0%}' for cpu in ('cortex-a72', 'cortex-a76')]
+            print(products, len(loop), stack, f'{cycles:.1f}', f'{products / cycles:.0%}', f'{busy / cycles:.0%}', f'{products / busy:.0%}', *others, function,
+                  sep='\t')
 
 
 if __name__ == '__main__':

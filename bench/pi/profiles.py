@@ -13,14 +13,15 @@ import re
 import sys
 from dataclasses import dataclass
 
-from step_times import BOARDS, PASSES, Convolution, Loops, convolution_work, rows_work
+from step_times import BOARDS, PASSES, Convolution, Loops, convolution_work, rows_work, vgg16_seconds
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOSTFILES = HERE.parent.parent / "hostfiles"
 MIB = 2**20
 SBC_BENCH = "https://github.com/ThomasKaiser/sbc-bench/blob/master/Results.md"
-# Predictions are what loops and memory would allow. ncnn's VGG-16 takes 2.1 times as long on a Pi 3 B+ and on a Pi 4 (README.md).
-SLOWER = 2.1
+# Seconds that ncnn takes for VGG-16 on boards (README.md), by the processor of those that are taken to be as far from predictions, which are what
+# loops and memory would allow: nobody has measured an A76.
+NCNN_VGG16 = {"a53": ("3B+", 1.90), "a72": ("4B 1.5 GHz", 0.874), "a76": ("4B 1.5 GHz", 0.874)}
 SMALLER = (1, 2, 4)  # sides of maps, divided: tiles are smaller than maps
 
 
@@ -79,14 +80,20 @@ def rate(value):
     return f"{float(f'{value:.3g}'):.0f}"
 
 
+def times_slower(processor, cycles):
+    name, seconds = NCNN_VGG16[processor]
+    return round(seconds / vgg16_seconds(next(board for board in BOARDS if board.name == name), cycles), 1)
+
+
 def device_text(device, names, convolutions, cycles):
     board = next(board for board in BOARDS if board.name == device.board)
     loops = Loops(board.processor, cycles[board.processor])
+    slower = times_slower(board.processor, cycles)
     points, totals = [], {}
     for shape, kernel in convolutions:
         for smaller in SMALLER:
             tile = Convolution(shape.channels, shape.filters, shape.rows // smaller, shape.cols // smaller, shape.size, shape.stride)
-            seconds = {passed: SLOWER * convolution_work(tile, kernel, passed, loops, board).seconds(board) for passed in PASSES}
+            seconds = {passed: slower * convolution_work(tile, kernel, passed, loops, board).seconds(board) for passed in PASSES}
             points.append(f'  {{ kernel = "{kernel}", channels = {tile.channels}, filters = {tile.filters}, size = {tile.size}, stride = {tile.stride}, '
                           f"groups = 1, rows = {tile.rows}, cols = {tile.cols}, " +
                           ", ".join(f"{passed}_s = {value:.4g}" for passed, value in seconds.items()) + " },")
@@ -98,7 +105,7 @@ def device_text(device, names, convolutions, cycles):
     after = {normalizes: [size / work.seconds(board) for work in rows_work(size, 0, loops, normalizes)] for normalizes in (True, False)}
     bus = board.bytes_per_s
     pair = lambda rates: f"{{ forward = {rate(rates[0])}, backward = {rate(rates[1])} }}"
-    model = f"bench/pi/step_times.py: {board.processor.upper().replace('A', 'Cortex-A')} at {board.hertz / 1e9:.1f} GHz, times {SLOWER} (bench/pi/README.md)"
+    model = f"bench/pi/step_times.py: {board.processor.upper().replace('A', 'Cortex-A')} at {board.hertz / 1e9:.1f} GHz, times {slower} (bench/pi/README.md)"
     return "\n".join([
         "[[device]]",
         f"names = [{', '.join(json.dumps(name) for name in names)}]",

@@ -26,7 +26,7 @@ FLOAT = 4
 BLOCK = 16          # channels of a block: kBlockChannels
 CHUNK_TERMS = 192   # kChunkTerms
 PIECE_PIXELS = 128  # kPiecePixels
-PART_BYTES = 2**20  # of a map that are computed from at once: parts_of()
+PART_BYTES = 2**20  # most of a map that are computed from at once: CacheBlocks
 CALL_CYCLES = 60    # assumed: to call a kernel, look up what it gets and fill the pipeline
 
 
@@ -37,7 +37,13 @@ class Board:
     hertz: float
     bytes_per_s: float  # read or written, all cores together
     shared_cache: int   # bytes
+    own_cache: int = 0  # bytes of each core's cache of the second level, 0 if that is the shared one
     cores: int = 4
+
+    @property
+    def part_bytes(self):
+        """Of a map that a direct convolution goes through again: cache_blocks_for()."""
+        return min(self.own_cache or self.shared_cache // 2, PART_BYTES)
 
 
 # Sources of clocks, caches and bandwidths: README.md.
@@ -46,7 +52,7 @@ BOARDS = [Board("Zero 2 W", "a53", 1.0e9, 2.6e9, 512 << 10),
           Board("3B+", "a53", 1.4e9, 2.24e9, 512 << 10),
           Board("4B 1.5 GHz", "a72", 1.5e9, 5.1e9, 1 << 20),
           Board("4B 1.8 GHz", "a72", 1.8e9, 5.16e9, 1 << 20),
-          Board("5", "a76", 2.4e9, 11.1e9, 2 << 20)]
+          Board("5", "a76", 2.4e9, 11.1e9, 2 << 20, 512 << 10)]
 
 
 def parts(count, most):
@@ -231,15 +237,9 @@ class Convolution:
         return FLOAT * self.filters * self.channels * self.size**2
 
 
-def times_read(size, runs, board):
-    """A map that each run reads, a part at a time. It comes from memory once if the parts of all cores stay in the shared cache, of which
-    half is for what is written."""
-    return size if min(size, board.cores * PART_BYTES) <= board.shared_cache / 2 else size * runs
-
-
 def direct(shape, loops, board, to_data=False):
     """Forward, or back to the data: of `outs` channels, each a sum over `terms`. Blocks of 16 outputs run over a part of the map after
-    the other; terms are summed in chunks, whose sums go to memory and back."""
+    the other; terms are summed in chunks. Where a line of the map is no more than a part, parts and their sums stay in the cache."""
     ins, outs = (shape.filters, shape.channels) if to_data else (shape.channels, shape.filters)
     read, written = (shape.out_bytes, shape.in_bytes) if to_data else (shape.in_bytes, shape.out_bytes)
     stride = shape.stride if to_data else 1
@@ -249,47 +249,87 @@ def direct(shape, loops, board, to_data=False):
     chunks = parts(round(terms), CHUNK_TERMS)
     line = sum(loops.weighted_sum(shape.cols * stride, chunk, step) for chunk in chunks)
     runs = blocks(outs)
+    line_bytes = read / lines + (0 if board.own_cache else FLOAT * BLOCK * shape.cols * stride)
+    at_once = 1 if board.own_cache else max(1, board.cores // runs)  # threads of fewer runs are on several parts
+    map_parts = min(max(1, -(-round(lines * line_bytes) // (board.part_bytes // at_once))), lines)
+    if line_bytes * at_once <= board.part_bytes:
+        moved = read + 2 * written + shape.weight_bytes * (1 if shape.weight_bytes <= board.shared_cache / 4 else map_parts)
+    else:
+        moved = read * runs + written * (2 + 3 * (len(chunks) - 1)) + shape.weight_bytes * map_parts
     copied = 3 * read if to_data and shape.size > 1 else 0  # into a frame of zeros
-    return Work(runs * lines * line, times_read(read, runs, board) + written * (2 + 3 * (len(chunks) - 1)) + shape.weight_bytes + copied)
+    return Work(runs * lines * line, moved + copied)
 
 
 def direct_weights(shape, loops, board):
-    """Each block of 16 filters meets all of the input, a chunk of terms at a time, in pieces of pixels."""
+    """Each block of 16 filters meets all of the input, a chunk of terms at a time, in pieces of pixels. Threads that share the cache read
+    what the input has for a chunk side by side, each for a block of its own."""
     rows = max(1, PIECE_PIXELS // shape.cols)
     pieces = shape.images * sum(1 for _ in parts(shape.rows, rows) for _ in parts(shape.cols, PIECE_PIXELS))
     pixels = shape.images * shape.rows * shape.cols / pieces
     chunks = parts(shape.channels * shape.size**2, CHUNK_TERMS)
     runs = blocks(shape.filters)
     return Work(runs * pieces * sum(loops.outer_sum(chunk, pixels) for chunk in chunks),
-                shape.in_bytes * runs + shape.out_bytes * len(chunks) + 2 * shape.weight_bytes)
+                shape.in_bytes * (runs if board.own_cache else -(-runs // board.cores)) + shape.out_bytes * len(chunks) + 2 * shape.weight_bytes)
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Of a pass by Winograd's kernels: winograd_blocking.cpp."""
+    tiles: int        # of a batch
+    own: int          # of those, that a thread multiplies at once
+    held: bool        # by the cache, from the transform of the input to that of the sums
+    filters_held: bool
+    kept: bool        # filters are transformed once, or a part of them at a time for each batch
+    by_inputs: bool = False
+
+
+def winograd_blocking(ins, outs, tiles, moves, board):
+    """`moves`: how often a batch moves all filters to or from memory."""
+    filters = 36 * ins * outs * BLOCK * BLOCK  # all in elements; ins and outs in blocks
+    of_block = 36 * BLOCK
+    whole, kept = filters <= 5 << 16, filters <= 1 << 21
+    batch = min(max(14, min((1 << 21) // (of_block * (ins + (outs if whole else 4))), 56 if whole else 224)), tiles)
+    room = board.shared_cache / FLOAT * (1 if board.own_cache else 7 / 8)
+    own = max(1, batch // board.cores) if whole else batch
+    part_blocks, part_channels = (outs, ins * BLOCK) if whole else (min(outs, 4), min(ins * BLOCK, 64))
+    if of_block * (part_blocks * part_channels + batch * (ins + part_blocks)) <= room:
+        return Blocking(batch, own, True, whole or not kept, kept)
+    if kept and not board.own_cache:
+        for by_inputs in (False, True)[:2 if moves == 1 else 1]:
+            held = outs if by_inputs else ins  # all blocks of these and one of the others stay in the cache
+            in_cache = min(int((room - of_block * held * BLOCK) / (of_block * (held + 1) + 16 * BLOCK)), batch)
+            if in_cache >= 7 and moves * filters / in_cache < 3 * of_block * (ins + outs) + moves * filters / batch:
+                return Blocking(in_cache, in_cache, True, False, kept, by_inputs)
+    return Blocking(batch, own, False, not kept and of_block * part_blocks * part_channels <= room, kept)
 
 
 def winograd(shape, loops, board, passed):
     """F(4x4, 3x3): squares are transformed, multiplied position by position, and transformed back, in batches of tiles."""
     to_data = passed == "backward_data"
+    to_weights = passed == "backward_weights"
     ins, outs = (shape.filters, shape.channels) if to_data else (shape.channels, shape.filters)
     read, written = (shape.out_bytes, shape.in_bytes) if to_data else (shape.in_bytes, shape.out_bytes)
     tiles = shape.images * -(-shape.rows // 4) * -(-shape.cols // 4)
     in_vectors, out_vectors = 4 * blocks(ins) * tiles, 4 * blocks(outs) * tiles
     filters = 36 * blocks(ins) * BLOCK * blocks(outs) * BLOCK
-    filter_vectors = filters / 36 / 4
-    whole = filters <= 5 << 16
-    per_tile = 36 * BLOCK * (blocks(ins) + (blocks(outs) if whole else 4))
-    batch = min(max(14, min((1 << 21) // per_tile, 56 if whole else 224)), tiles)
-    batches = -(-tiles // batch)
-    own = max(1, batch // board.cores) if whole else batch  # of a thread
-    transformed = FLOAT * 36 * tiles * BLOCK * (blocks(ins) + blocks(outs))
-    in_work = FLOAT * min(batch, tiles) * per_tile + (FLOAT * filters if whole else 0)
-    if passed == "backward_weights":
+    moves = 2 if to_weights else 1
+    blocking = winograd_blocking(blocks(ins), blocks(outs), tiles, moves, board)
+    own = blocking.own
+    batches = -(-tiles // blocking.tiles)
+    filter_vectors = filters / 36 / 4 * (1 if blocking.kept else batches)
+    products = blocks(ins) * loops.pixel_product(own, BLOCK) if blocking.by_inputs else loops.pixel_product(own, blocks(ins) * BLOCK)
+    if to_weights:
         cycles = (loops.transform("input") * in_vectors + loops.transform("gradient") * out_vectors +
                   loops.transform("filter_gradients") * filter_vectors +
                   36 * blocks(outs) * blocks(ins) * 4 * tiles / own * loops.weight_product(own))
     else:
         cycles = (loops.transform("input") * in_vectors + loops.transform("sums") * out_vectors + loops.transform("filters") * filter_vectors +
-                  36 * blocks(outs) * tiles / own * loops.pixel_product(own, blocks(ins) * BLOCK))
-    moved = read + (written if passed == "backward_weights" else 2 * written) + 2 * shape.weight_bytes
-    if in_work > board.shared_cache:
-        moved += 3 * transformed + FLOAT * filters * (2 + batches)  # written, of which the cache first reads what was there, and read
+                  36 * blocks(outs) * tiles / own * products)
+    moved = read + (written if to_weights else 2 * written) + 2 * shape.weight_bytes * (1 if blocking.kept else batches)
+    if not blocking.held:  # written, of which the cache first reads what was there, and read
+        moved += 3 * FLOAT * 36 * tiles * BLOCK * (blocks(ins) + blocks(outs))
+    if not blocking.filters_held:
+        moved += FLOAT * filters * (2 + moves * batches if blocking.kept else 3 * batches)
     return Work(cycles, moved)
 
 

@@ -55,7 +55,7 @@ failures=0
 # Where the sums are: a kernel without a loop of multiply-adds is one that this no longer finds.
 for kernel in sum_pixels\<float, outer_terms\<float, product_pixels\<float, product_weights\<float, plane_vectors\<float, argmax_rows\<float, \
   depthwise_channels\<float, sum_depthwise\<float, sum_squares\<float, sum_pixels_in_order\< outer_terms_in_order\< \
-  product_pixels_in_order\< product_weights_in_order\(; do
+  product_pixels_in_order\< product_weights_in_order\( plane_vector_in_order\<; do
   if ! awk -F '\t' -v name="$kernel" '$1 >= 4 && sub(/^void /, "", $5) + 1 && index($5, name) == 1 { found = 1 } END { exit !found }' "$folder/loops"; then
     printf 'FAILED: no loop of multiply-adds was found in %s\n' "$kernel"
     failures=$((failures + 1))

@@ -46,6 +46,14 @@ sed -i 's/^direct_flops_per_s = .*/direct_flops_per_s = 1/' "$folder/tree/hostfi
 ! "$folder/tree/bench/pi/profiles.py" --check >"$folder/out" 2>&1 || fail 'a changed profile goes unnoticed'
 expect 'it is named' grep -qF 'pi4x4.cluster.toml' "$folder/out"
 
+bench/pi/plans.py --tessera "$TESSERA" --check >"$folder/out" 2>&1 || fail 'the planner says something else of the example clusters: run bench/pi/plans.py'
+sed -i 's/^\(clusters,pi4x4,4,1,,--partition auto\),[0-9.]*/\1,9.99/' "$folder/tree/bench/pi/plans.csv"
+mkdir "$folder/tree/models"
+cp models/yolov2-early.cfg "$folder/tree/models"
+cp hostfiles/*.cluster.toml "$folder/tree/hostfiles"
+! "$folder/tree/bench/pi/plans.py" --tessera "$TESSERA" --check >"$folder/out" 2>&1 || fail 'a changed plan goes unnoticed'
+expect 'it is named' grep -q '^- clusters,pi4x4,4' "$folder/out"
+
 for profile in pi3x2 pi3x4 pi3x6 pi4x4 pi5x4 mixed; do
   works 1 plan models/yolov2-early.cfg --ranks 2 --partition auto --cluster "hostfiles/$profile.cluster.toml"
   expect "$profile predicts a step" grep -q '^Predicted step: [0-9.]* s' "$folder/out"

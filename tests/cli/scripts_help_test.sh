@@ -15,7 +15,7 @@ fail() {
 into_closed_pipe() { perl -e 'pipe my $read, my $write or die; close $read; open STDOUT, ">&", $write or die; exec @ARGV' "$@"; }
 
 for script in quickstart.sh tests/run.sh tests/arm/run.sh tests/arm/inner_loops.sh tests/cluster/run.sh tests/packages/run.sh .ci/packages.sh bench/planner/scale.sh \
-  bench/{accuracy,fashion_accuracy,fine_tuning,report_pictures}.sh bench/cluster/cluster bench/heterogeneous/{synchronisation,balance/against_cbc}.sh bench/choice/simulated.sh bench/{choice,group_size,memory,monitor,peers,pictures,prediction,speed}/run.sh bench/speed/detectors.sh bench/recovery/readiness.sh; do
+  bench/{accuracy,fashion_accuracy,fine_tuning,report_pictures}.sh bench/cluster/cluster bench/heterogeneous/{synchronisation,balance/against_cbc}.sh bench/choice/simulated.sh bench/{choice,group_size,memory,monitor,peers,pictures,prediction,speed}/run.sh bench/speed/detectors.sh bench/recovery/readiness.sh bench/pi/{inner_loops,cache_misses}.sh; do
   "./$script" --help >"$folder/out" 2>"$folder/err" </dev/null || fail "$script --help ends with exit code $?"
   [ "$(head -c 6 "$folder/out")" = Usage: ] || fail "$script --help does not begin with its usage"
   into_closed_pipe "./$script" --help 2>"$folder/err" </dev/null || fail "$script --help, unread, ends with exit code $?"

@@ -129,10 +129,12 @@ class BackwardData {
   // Sums of some channels, of all cells and images of a part, stay in cache from chunk to chunk.
   void run() const {
     constexpr Index kPartBytes = Index{1} << 18U;
+    const CacheBlocks& blocks = cache_blocks();
+    const Index part_bytes = blocks.together() ? blocks.part_bytes / threads() : kPartBytes;
     const Index images = region_.images.size();
     const Index run_count = static_cast<Index>(runs_.size());
     const Index bytes = images * map_.volume() * static_cast<Index>(sizeof(T));
-    const Index least = std::min((bytes + kPartBytes - 1) / kPartBytes, run_count);
+    const Index least = std::min((bytes + part_bytes - 1) / part_bytes, run_count);
     const Index stripes = parts_for_threads(least, run_count, 1);
     const Index parts = parts_for_threads(1, images, stripes);
     parallel_for({0, parts}, {0, stripes}, [&](Index part, Index stripe) {

@@ -11,6 +11,7 @@
 #include "engine/ops/loops/lines.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/simd/block_kernels.h"
+#include "engine/ops/simd/cache_blocks.h"
 
 namespace tessera::engine {
 
@@ -126,9 +127,26 @@ void pack_rows(const ChannelBlock& channel_block, const T* from, Index row, Inde
       {from, row, to, kBlockChannels}, channel_block.channels.size(), terms);
 }
 
-// In how many parts each run should compute `lines` rows of cells that read `line_bytes` each: so
-// that what a part reads stays in cache.
-[[nodiscard]] Index parts_of(Index lines, Index line_bytes, Index runs);
+// Bytes of a row of cells that a run computes.
+struct LineBytes {
+  Index read = 0;
+  Index written = 0;
+};
+
+// In how many parts each run should compute `lines` rows of cells: so that what a part reads is
+// still in cache for the next run. Where threads share a cache, what they write goes there too.
+[[nodiscard]] Index parts_of(Index lines, const LineBytes& line, Index runs);
+
+// Calls visit(part, run), in parallel. Threads whose cores share a cache compute runs of the same
+// part, or chunk, at about the same time; others have parts of their own.
+template <class Visit>
+void for_each_part_and_run(Index parts, Index runs, Visit visit) {
+  if (cache_blocks().together()) {
+    parallel_for_in_turn({0, parts}, {0, runs}, visit);
+  } else {
+    parallel_for({0, parts}, {0, runs}, visit);
+  }
+}
 
 // `terms` terms of the sums of a run of blocks, by the kernel for their gradient's blocks.
 template <class T>

@@ -168,11 +168,14 @@ class BackwardData {
   void add(const Range& images, const Range& rows) {
     const Index lines = images.size() * rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
-    const Index line_bytes =
+    constexpr Index kScalar = sizeof(T);
+    const Index row =
         read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride.rows;
-    const Index parts =
-        parts_of(lines, line_bytes * static_cast<Index>(sizeof(T)) / shape_.groups, run_count);
-    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+    const LineBytes line{
+        row * kScalar / shape_.groups,
+        block_kernels<T>().sum_blocks * kBlockChannels * input_.cols.size() * kScalar};
+    const Index parts = parts_of(lines, line, run_count);
+    for_each_part_and_run(parts, run_count, [&](Index part, Index i) {
       add_run(runs_[static_cast<std::size_t>(i)],
               {images.begin, rows, {lines * part / parts, lines * (part + 1) / parts}});
     });

@@ -108,7 +108,7 @@ class BackwardWeights {
     const auto end_of = [&](Index chunk) {
       return std::min(at_once * chunk / chunks * kTermsAtOnce, terms);
     };
-    parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
+    for_each_part_and_run(chunks, run_count, [&](Index chunk, Index i) {
       const BlockRun& run = runs_[static_cast<std::size_t>(i)];
       const Range of_chunk{end_of(chunk), end_of(chunk + 1)};
       alignas(kAlignment) PackedWeights<T> sums;

@@ -29,9 +29,14 @@ std::vector<BlockRun> block_runs(const std::vector<ChannelBlock>& channel_blocks
   return runs;
 }
 
-Index parts_of(Index lines, Index line_bytes, Index runs) {
-  constexpr Index kPartBytes = Index{1} << 20U;
-  const Index least = (lines * line_bytes + kPartBytes - 1) / kPartBytes;
+Index parts_of(Index lines, const LineBytes& line, Index runs) {
+  const CacheBlocks& blocks = cache_blocks();
+  const Index line_bytes = line.read + (blocks.together() ? line.written : 0);
+  // Of few runs, threads are on several parts at once.
+  const Index at_once =
+      blocks.together() ? std::max<Index>(threads() / std::max<Index>(runs, 1), 1) : 1;
+  const Index part_bytes = blocks.part_bytes / at_once;
+  const Index least = (lines * line_bytes + part_bytes - 1) / part_bytes;
   return parts_for_threads(std::clamp<Index>(least, 1, lines), lines, runs);
 }
 
@@ -59,10 +64,11 @@ class Forward {
   void run() const {
     const Index lines = region_.images.size() * region_.rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
-    const Index line_bytes = shape_.group_channels() * shape_.stride.product() *
-                             region_.cols.size() * static_cast<Index>(sizeof(T));
-    const Index parts = parts_of(lines, line_bytes, run_count);
-    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+    const Index pixels = region_.cols.size() * static_cast<Index>(sizeof(T));
+    const LineBytes line{shape_.group_channels() * shape_.stride.product() * pixels,
+                         block_kernels<T>().sum_blocks * kBlockChannels * pixels};
+    const Index parts = parts_of(lines, line, run_count);
+    for_each_part_and_run(parts, run_count, [&](Index part, Index i) {
       compute(runs_[static_cast<std::size_t>(i)],
               {lines * part / parts, lines * (part + 1) / parts});
     });
@@ -162,7 +168,9 @@ class Forward {
 
 template <class T>
 void DirectKernel::forward(const ForwardArguments<T>& given) const {
-  if (is_plane<T>(shape, given.in, given.out.region, given.out.cells)) {
+  const Region& region = given.out.region;
+  if (is_plane<T>(shape, given.in, region, given.out.cells) &&
+      region.channels.size() <= block_kernels<T>().plane_filters) {
     plane_forward(shape, given);
   } else {
     Forward<T>(shape, given.in, given.out, given.filters.weight, given.filters.bias).run();

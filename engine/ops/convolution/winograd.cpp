@@ -10,14 +10,19 @@ namespace tessera::engine {
 
 namespace {
 
-// sums (+)= filters * tiles at every position, for `count` tiles and the tiles' channels `inputs`,
-// which the filters begin with; the sums are assigned where these are the first. Called by all
-// threads of a team.
+// Some input channels of the tiles of a batch.
+struct TileInputs {
+  Index tiles = 0;
+  Range channels;       // of the transformed tiles
+  bool assign = false;  // sums, or add to them
+};
+
+// sums (+)= filters * tiles at every position, for such inputs, which the filters begin with.
+// Called by all threads of a team.
 template <class T>
 void multiply(const TransformedFilters<T>& filters,
               Index positions,
-              Index count,
-              const Range& inputs,
+              const TileInputs& inputs,
               const TransformedTiles<T>& tiles,
               const TransformedTiles<T>& sums) {
   const BlockKernels<T>& kernels = block_kernels<T>();
@@ -27,15 +32,15 @@ void multiply(const TransformedFilters<T>& filters,
     for (Index pair = 0; pair < pairs; ++pair) {
       const Index block = pair * kMostBlocks;
       const Index blocks = std::min(kMostBlocks, sums.blocks - block);
-      for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
-        kernels.pixel_product({tiles.at(position, inputs.begin / kBlockChannels, first),
+      for_each_run(inputs.tiles, kernels.product_pixels, [&](Index first, Index pixels) {
+        kernels.pixel_product({tiles.at(position, inputs.channels.begin / kBlockChannels, first),
                                tiles.block_stride(),
-                               inputs.size(),
+                               inputs.channels.size(),
                                filters.at(position, block, 0),
                                filters.block_stride(),
                                sums.at(position, block, first),
                                sums.block_stride(),
-                               inputs.begin == 0},
+                               inputs.assign},
                               pixels,
                               blocks);
       });
@@ -161,12 +166,44 @@ void convolve_part(const TeamWork<T>& work,
       transform_filters(
           job.side, channels.size(), inputs.size(), part.filters.from(0, inputs.begin), filters);
     }
-    const Index count = batch.numbers.size();
-    multiply(filters, positions_of(job.side), count, inputs, batch.tiles, sums);
+    multiply(filters,
+             positions_of(job.side),
+             {batch.numbers.size(), inputs, inputs.begin == 0},
+             batch.tiles,
+             sums);
   });
   transform_sums(sums, work.grid, batch.numbers, part.out);
   if (work.done) {
     finish_rows(work.grid, batch.rows, part.out.region, work.done);
+  }
+}
+
+// All output channels of a batch, of which the scratch has room for one block of inputs at a time.
+// Called by all threads.
+template <class T>
+void convolve_by_inputs(const TeamWork<T>& work, const TileBatch<T>& batch) {
+  const TiledConvolution<T>& job = work.job;
+  const Range& outs = job.out.region.channels;
+  const auto sums = work.scratch.sums(batch.tiles, blocks_of(outs.size()));
+  const Range& ins = job.in.squares.cells.channels;
+  for_each_part(kBlockChannels, {0, ins.size()}, [&](const Range& inputs) {
+    SquareSource<T> source = job.in;
+    source.squares.cells.channels = {ins.begin + inputs.begin, ins.begin + inputs.end};
+    transform_squares(source, work.grid, batch.numbers, batch.tiles);
+    const auto filters = work.scratch.part(0, 0, inputs.begin);
+    if (!work.prepared && batch.numbers.begin == 0) {
+      transform_filters(
+          job.side, outs.size(), inputs.size(), job.filters.from(0, inputs.begin), filters);
+    }
+    multiply(filters,
+             positions_of(job.side),
+             {batch.numbers.size(), {0, inputs.size()}, inputs.begin == 0},
+             batch.tiles,
+             sums);
+  });
+  transform_sums(sums, work.grid, batch.numbers, job.out);
+  if (work.done) {
+    finish_rows(work.grid, batch.rows, job.out.region, work.done);
   }
 }
 
@@ -179,6 +216,10 @@ void convolve_tiles(const TeamWork<T>& work, Index team) {
     const Range numbers{own.begin + first, own.begin + first + count};
     const Range rows = intersect(work.grid.rows_ended_in(numbers), work.grid.rows_begun_in(own));
     const TileBatch<T> batch{tiles, numbers, rows};
+    if (work.blocking.by_inputs) {
+      convolve_by_inputs(work, batch);
+      return;
+    }
     transform_squares(work.job.in, work.grid, numbers, tiles);
     for_each_part(work.blocking.part_blocks * kBlockChannels,
                   work.job.out.region.channels,
@@ -222,9 +263,12 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
   const TileGrid grid(job.side, job.out.region);
   const Index ins = job.in.squares.cells.channels.size();
   const Index outs = job.out.region.channels.size();
-  const Blocking blocking = blocking_of(job.side, ins, outs, grid.count());
-  const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
-  const Index teams = threads() <= most_teams(blocking) ? threads() : 1;
+  const PassBytes bytes(job.side, ins, outs, static_cast<Index>(sizeof(T)), 1);
+  const Blocking blocking = blocking_in_cache(
+      blocking_of(job.side, ins, outs, grid.count()), bytes, cache_blocks().shared_bytes);
+  const WinogradScratch<T> scratch(
+      workspace, job.side, blocking, blocking.by_inputs ? 1 : blocks_of(ins));
+  const Index teams = teams_of(blocking);
   if (teams > 1 && !prepared) {
     run_team([&] { transform_filters(job.side, outs, ins, job.filters, scratch.filters()); });
   }

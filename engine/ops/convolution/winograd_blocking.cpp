@@ -44,8 +44,56 @@ Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
   return blocking;
 }
 
+PassBytes::PassBytes(Index side, Index ins, Index outs, Index scalar_bytes, Index moves)
+    : in_blocks(blocks_of(ins)),
+      out_blocks(blocks_of(outs)),
+      block(positions_of(side) * kBlockChannels * scalar_bytes),
+      cells(side * side * kBlockChannels * scalar_bytes),
+      filters(block * in_blocks * out_blocks * kBlockChannels),
+      filter_moves(moves) {}
+
+// A batch that the cache does not hold moves its tiles and sums three times: the cache first reads
+// what was where they are written, they are written, and read again. One that it holds beside one
+// block's filters is smaller, so filters come from memory more often. By inputs, sums go to the
+// cache and back for each block of them: where there is another way to hold a batch, that is
+// better.
+Blocking blocking_in_cache(const Blocking& planned, const PassBytes& pass, Index cache_bytes) {
+  const Index room = cache_bytes / 8 * 7;  // what else is read and written has the rest
+  const Index filters_met = planned.part_blocks * planned.part_channels * pass.block;
+  const Index tiles_held = planned.tiles * (pass.in_blocks + planned.part_blocks) * pass.block;
+  if (!planned.kept || filters_met + tiles_held <= room) {
+    return planned;
+  }
+  const Index tile = (pass.in_blocks + pass.out_blocks) * pass.block;
+  const Index moved = pass.filter_moves * pass.filters;
+  const Index moved_as_planned = 3 * tile + moved / planned.tiles;  // for a tile
+  for (const bool by_inputs : {false, true}) {
+    if (by_inputs && pass.filter_moves > 1) {
+      continue;
+    }
+    // All blocks of one, one block of the other and the filters that it meets.
+    const Index all = by_inputs ? pass.out_blocks : pass.in_blocks;
+    const Index filters = all * pass.block * kBlockChannels;
+    const Index of_tile = (all + 1) * pass.block + pass.cells;
+    const Index tiles = std::min((room - filters) / of_tile, planned.tiles);
+    if (tiles >= kFewestTilesOfTeam && moved / tiles < moved_as_planned) {
+      Blocking blocking = planned;
+      blocking.tiles = tiles;
+      blocking.part_blocks = by_inputs ? pass.out_blocks : 1;
+      blocking.together = true;
+      blocking.by_inputs = by_inputs;
+      return blocking;
+    }
+  }
+  return planned;
+}
+
 Index most_teams(const Blocking& blocking) {
   return blocking.kept ? std::clamp<Index>(blocking.tiles / kFewestTilesOfTeam, 1, kMostTeams) : 1;
+}
+
+Index teams_of(const Blocking& blocking) {
+  return !blocking.together && threads() <= most_teams(blocking) ? threads() : 1;
 }
 
 Index sum_runs(const Blocking& blocking, Index side, Index tiles) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/ops/convolution/winograd_tiles.h"
+#include "engine/ops/simd/cache_blocks.h"
 #include "partitioner/partition/kernels.h"
 
 namespace tessera::engine {
@@ -21,14 +22,39 @@ struct Blocking {
   Index blocks = 0;         // of outputs that there is room for
   Index channels = 0;       // of inputs that there is room for
   Index arrays = 1;         // such rooms, and rooms for sums, where parts come one after the other
+  bool together = false;    // threads are one team, which goes through filters once for a batch
+  bool by_inputs = false;   // one block of inputs after the other, all sums of a batch at once
 };
 
-// For a grid of `tiles` tiles.
+// For a grid of `tiles` tiles, the same on all machines: memory is planned with it.
 [[nodiscard]] Blocking blocking_of(Index side, Index ins, Index outs, Index tiles);
+
+// Bytes of what a pass computes.
+struct PassBytes {
+  Index in_blocks = 0;  // a count, as out_blocks
+  Index out_blocks = 0;
+  Index block = 0;         // of a tile or its sums, transformed
+  Index cells = 0;         // of a tile in a map, likewise of a block
+  Index filters = 0;       // all of them
+  Index filter_moves = 0;  // how often a batch moves all filters to or from memory
+
+  PassBytes(Index side, Index ins, Index outs, Index scalar_bytes, Index moves);
+};
+
+// What a pass does of it, in no more room and with the same bits: where cores share a cache, a
+// batch is as many tiles as stay there with their sums of one block of outputs, or of one block of
+// inputs with all sums, if less comes from memory then. `cache_bytes`: of that cache; 0 if there is
+// none.
+[[nodiscard]] Blocking blocking_in_cache(const Blocking& planned,
+                                         const PassBytes& pass,
+                                         Index cache_bytes);
 
 // Threads work in teams, each on tiles of its own: another processor's come late. This is the most
 // teams that there is room for, whatever the number of threads: memory is planned without it.
 [[nodiscard]] Index most_teams(const Blocking& blocking);
+
+// Of a pass with as many threads as this rank has.
+[[nodiscard]] Index teams_of(const Blocking& blocking);
 
 // Calls visit(Range) for runs of at most `most` channels that together are `channels`.
 template <class Visit>

@@ -181,14 +181,18 @@ void WinogradKernel::backward_weights(const BackwardWeightsArguments<T>& given) 
   const BlockKernels<T>& kernels = block_kernels<T>();
   const std::size_t number = transform_number(side);
   const TileGrid grid(side, region);
-  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size(), grid.count());
+  const Index filters = region.channels.size();
+  const Blocking planned = blocking_of(side, shape.channels, filters, grid.count());
+  constexpr Index kMoves = 2;  // sums are read and written
+  const PassBytes bytes(side, shape.channels, filters, static_cast<Index>(sizeof(T)), kMoves);
+  const Blocking blocking = blocking_in_cache(planned, bytes, cache_blocks().shared_bytes);
   const SquareSource<T> windows{kernels.transform_input[number],
                                 in,
                                 {window_side(side), -shape.padding.rows, window_of(shape, region)}};
   const SquareSource<T> squares{
       kernels.transform_gradient[number], out_gradient, {side, 0, region}};
-  const Index runs = sum_runs(blocking, side, grid.count());
-  const bool apart = runs % threads() == 0 && threads() <= most_teams(blocking);
+  const Index runs = sum_runs(planned, side, grid.count());
+  const Index teams = runs % threads() == 0 ? teams_of(blocking) : 1;
   const WeightWork<T> work{
       shape,
       windows,
@@ -197,7 +201,7 @@ void WinogradKernel::backward_weights(const BackwardWeightsArguments<T>& given) 
       blocking,
       {given.workspace, side, blocking, blocks_of(shape.channels)},
       runs,
-      apart ? threads() : 1,
+      teams,
       given.weight_gradient + (region.channels.begin - given.first_filter) * shape.row()};
   if (threads() > 1 && threads() <= blocking.arrays) {
     sum_channels(work, threads());

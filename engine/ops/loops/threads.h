@@ -62,6 +62,21 @@ void parallel_for(const Range& outer, const Range& inner, Visit visit) {
   }
 }
 
+// The same where threads should be at the same i at about the same time: they take turns.
+template <class Visit>
+void parallel_for_in_turn(const Range& outer, const Range& inner, Visit visit) {
+  if (threads() == 1) {
+    parallel_for(outer, inner, visit);
+    return;
+  }
+#pragma omp parallel for collapse(2) schedule(static, 1)
+  for (Index i = outer.begin; i < outer.end; ++i) {
+    for (Index j = inner.begin; j < inner.end; ++j) {
+      visit(i, j);
+    }
+  }
+}
+
 // Calls work() by all threads, as a team that shares the loops in it.
 template <class Work>
 void run_team(Work work) {

@@ -55,11 +55,9 @@ Version chosen() {
   if (std::strcmp(asked, "generic") == 0) {
     return Version::Generic;
   }
-#if defined(__aarch64__)
   if (std::strcmp(asked, "cortex-a53") == 0) {
     return Version::CortexA53;
   }
-#endif
   return std::strcmp(asked, "avx2") == 0 ? std::min(version, Version::Avx2) : version;
 }
 

@@ -306,7 +306,8 @@ struct BlockKernels {
   void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
   void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
   void (*add_windows)(const WindowSums<T>& job);
-  // 1 <= filters <= kNarrowChannels.
+  // 1 <= filters <= kNarrowChannels; more than plane_filters are as well computed without.
+  Index plane_filters;
   void (*plane_sum)(const PlaneSum<T>& job, Index filters);
   // None where vectors are so short that it would have to read each number for each sum, as others
   // do that need no planes.

@@ -446,6 +446,7 @@ constexpr BlockKernels<T> kernels_of_width() {
   kernels.narrow_sum = narrow_sum_any<T>;
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.add_windows = add_windows_any<T>;
+  kernels.plane_filters = kNarrowChannels;
   kernels.plane_sum = plane_sum_any<T>;
   if constexpr (kVectorBytes >= kBlockChannels * static_cast<Index>(sizeof(float))) {
     kernels.plane_outer_sum = plane_outer_sum_any<T>;

@@ -125,11 +125,12 @@ struct WorkPlan {
   }
 
   // Whether `step` needs what `work` assigns. All of a term's weights lie relative to where its
-  // first are loaded from.
+  // first are loaded from, or to where a table says.
   static constexpr bool feeds(const WorkStep& work, const WorkStep& step) {
     switch (step.work) {
       case Work::LowHalf:
-        return work.work == Work::LoadHigh && work.number == 0;
+        return Pixels::kWeightsByTable ? work.work == Work::Move
+                                       : work.work == Work::LoadHigh && work.number == 0;
       case Work::HighHalf:
         return work.work == Work::LoadHigh && work.number == step.number;
       case Work::PixelPair:
@@ -168,7 +169,9 @@ struct WorkPlan {
       }
       add_other();
     } else {
-      add_other();
+      if (!Pixels::kWeightsByTable) {
+        add_other();
+      }
       add(Work::CountDown, 0);
     }
     if (Pixels::kLookUp || kParts != 2) {
@@ -409,7 +412,11 @@ class InOrderTile {
     if constexpr (kWork == Work::LookUp) {
       pixels.look_up();
     } else if constexpr (kWork == Work::Move) {
-      pixels.move();
+      if constexpr (Pixels::kWeightsByTable) {
+        pixels.move(weights);
+      } else {
+        pixels.move();
+      }
     } else if constexpr (kWork == Work::Ahead) {
       pixels.look_ahead(left_);
     } else if constexpr (kWork == Work::Prefetch) {
@@ -422,9 +429,13 @@ class InOrderTile {
     } else if constexpr (kWork == Work::Join) {
       low_pixels_[kNumber] = join(low_pixels_[kNumber], high_pixels_[kNumber]);
     } else if constexpr (kWork == Work::LoadTwo) {
-      low_pixels_[kNumber] = load_two(pixels.template at<2 * kNumber>());
+      if constexpr (Pixels::kWeightsByTable && kNumber == 0) {
+        low_pixels_[0] = pixels.load_next();
+      } else {
+        low_pixels_[kNumber] = load_two(pixels.template at<2 * kNumber>());
+      }
     } else if constexpr (kWork == Work::LoadHigh) {
-      if constexpr (kNumber == 0) {
+      if constexpr (kNumber == 0 && !Pixels::kWeightsByTable) {
         asm volatile("ldr %0, [%1, %2]!"
                      : "=r"(high_[0]), "+r"(weights)
                      : "i"(kStep * static_cast<Index>(sizeof(float))));
@@ -459,6 +470,7 @@ class InOrderTile {
 template <Index kWidth, Index kCount, Index kStep>
 struct TermPixels {
   static constexpr bool kLookUp = true;
+  static constexpr bool kWeightsByTable = false;
   static constexpr bool kSideBySide = false;
   static constexpr bool kPrefetch = kStep == kBlockChannels && kWidth == kBlockChannels;
   static constexpr bool kLookAhead = kPrefetch;
@@ -517,6 +529,7 @@ void sum_pixels_in_order(const WeightedSum<float>& job) {
 template <Index kCount>
 struct WindowPixels {
   static constexpr bool kLookUp = false;
+  static constexpr bool kWeightsByTable = false;
   static constexpr bool kSideBySide = false;
   static constexpr bool kPrefetch = true;
   static constexpr bool kLookAhead = false;
@@ -570,6 +583,7 @@ void outer_terms_in_order(const OuterSum<float>& job, Index first) {
 template <Index kTermStep, Index kPixelStep>
 struct TilePixels {
   static constexpr bool kLookUp = false;
+  static constexpr bool kWeightsByTable = false;
   static constexpr bool kSideBySide = kPixelStep == 1;
   static constexpr bool kPrefetch = false;
   static constexpr bool kLookAhead = false;
@@ -625,6 +639,86 @@ inline void product_weights_in_order(const WeightProduct<float>& job) {
     tile.add_terms(job.gradient, Pixels(job.in), job.pixels);
   }
   store_sums(tile.sums, kBlockChannels, 0, job.sums);
+}
+
+// Of PlaneSum: a term's weights, one of each filter, in the place of pixels. What they are multiplied
+// by are pixels side by side, in the place of weights: where these lie says a table.
+struct PlaneWeights {
+  static constexpr bool kLookUp = true;
+  static constexpr bool kWeightsByTable = true;
+  static constexpr bool kSideBySide = true;
+  static constexpr bool kPrefetch = false;
+  static constexpr bool kLookAhead = false;
+  const float* in;  // behind a vector's low half
+  const Index* offsets;
+  const float* place;
+  Index offset = 0;
+
+  PlaneWeights(const float* first, const Index* table, const float* weights)
+      : in(first + 2), offsets(table), place(weights - kNarrowChannels) {}
+  [[gnu::always_inline]] void look_up() {
+    asm volatile("ldr %0, [%1], 8" : "=r"(offset), "+r"(offsets));
+  }
+  [[gnu::always_inline]] void move(const float*& pixels) const {
+    asm volatile("add %0, %1, %2, lsl 2" : "=r"(pixels) : "r"(in), "r"(offset));
+  }
+  // The next term's first two.
+  [[gnu::always_inline]] Bits64 load_next() {
+    Bits64 bits = 0;
+    asm volatile("ldr %0, [%1, %2]!"
+                 : "=r"(bits), "+r"(place)
+                 : "i"(kNarrowChannels * static_cast<Index>(sizeof(float))));
+    return bits;
+  }
+  template <Index kFilter>
+  [[gnu::always_inline]] const float* at() const {
+    return place + kFilter;
+  }
+};
+
+template <Index kFilters>
+void plane_vector_in_order(const PlaneSum<float>& job, Index start) {
+  InOrderTile<kFilters, kBlockChannels, kBlockChannels, PlaneWeights> tile;
+#pragma GCC unroll 4
+  for (Index k = 0; k < kFilters; ++k) {
+#pragma GCC unroll 4
+    for (auto& part : tile.sums[0][k].parts) {
+      part = FourFloats{} + job.start[k];
+    }
+  }
+  if (job.terms > 0) {
+    tile.add_terms(job.in, PlaneWeights(job.in + start, job.offsets, job.weights), job.terms);
+  }
+  alignas(64) float planes[kNarrowChannels][kBlockChannels];
+#pragma GCC unroll 4
+  for (Index k = 0; k < kFilters; ++k) {
+    store_register_tile(planes[k], tile.sums[0][k]);
+  }
+  for (Index k = kFilters; k < kNarrowChannels; ++k) {
+    store_register_tile(planes[k], RegisterTile<float>{});
+  }
+  transpose_any<float, false>(
+      {planes[0], kBlockChannels, job.cells + start * job.cells_step, job.cells_step},
+      job.cells_step,
+      kBlockChannels);
+}
+
+// More filters are better summed as narrow blocks.
+inline constexpr Index kInOrderPlaneFilters = kNarrowChannels / 2;
+
+inline void plane_sum_in_order(const PlaneSum<float>& job, Index filters) {
+  static_assert(kInOrderPlaneFilters == 4);
+  if (filters > kInOrderPlaneFilters) {
+    plane_sum_any<float>(job, filters);
+    return;
+  }
+  constexpr void (*kOfFilters[])(const PlaneSum<float>&, Index) = {plane_vector_in_order<1>,
+                                                                   plane_vector_in_order<2>,
+                                                                   plane_vector_in_order<3>,
+                                                                   plane_vector_in_order<4>};
+  for (Index v = 0; v < job.vectors; ++v) {
+    kOfFilters[filters - 1](job, job.starts[v]);
+  }
 }
 
 // The kernels for 1, 2, ... pixels or terms.
@@ -705,6 +799,8 @@ constexpr BlockKernels<float> with_sums_in_order(BlockKernels<float> kernels) {
   kernels.narrow_pixels = kInOrderPixels<kNarrowChannels>;
   kernels.narrow_sum = sum_in_order<kNarrowChannels>;
   kernels.narrow_outer_sum = outer_sum_in_order<kNarrowChannels>;
+  kernels.plane_filters = kInOrderPlaneFilters;
+  kernels.plane_sum = plane_sum_in_order;
   kernels.product_pixels = kInOrderPixels<kBlockChannels>;
   kernels.pixel_product = pixel_product_in_order;
   kernels.weight_product = weight_product_in_order;

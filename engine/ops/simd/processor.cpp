@@ -11,9 +11,7 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr unsigned kArm = 0x41;
-constexpr unsigned kCortexA53 = 0xd03;
-constexpr unsigned kCortexA55 = 0xd05;
+constexpr ProcessorId kCortexA55{0x41, 0xd05};
 
 // A number after "0x"; 0 if there is none.
 unsigned long hexadecimal(std::string_view text) {
@@ -72,8 +70,7 @@ std::vector<ProcessorId> processor_ids(const std::filesystem::path& root) {
 }
 
 bool starts_in_order(const ProcessorId& processor) {
-  return processor.implementer == kArm &&
-         (processor.part == kCortexA53 || processor.part == kCortexA55);
+  return processor == kCortexA53 || processor == kCortexA55;
 }
 
 }  // namespace tessera::engine

@@ -16,6 +16,11 @@ struct ProcessorId {
   friend bool operator==(const ProcessorId&, const ProcessorId&) = default;
 };
 
+// Those of Raspberry Pis with 64 bits: 3 and Zero 2, 4, 5.
+inline constexpr ProcessorId kCortexA53{0x41, 0xd03};
+inline constexpr ProcessorId kCortexA72{0x41, 0xd08};
+inline constexpr ProcessorId kCortexA76{0x41, 0xd0b};
+
 // The kinds of processors, without repetition, as Linux tells of them in sys and proc under `root`;
 // none where it does not, on other architectures above all.
 [[nodiscard]] std::vector<ProcessorId> processor_ids(const std::filesystem::path& root = "/");

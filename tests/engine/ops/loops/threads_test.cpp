@@ -46,15 +46,34 @@ TEST_CASE("threads share two nested loops: each pair is visited once") {
     const Threads threads(count);
     for (const Range& inner : {Range{0, 0}, Range{1, 4}}) {
       std::vector<int> visits(4 * kCols);
+      std::vector<int> in_turn(4 * kCols);
       engine::parallel_for({1, 4}, inner, [&](Index i, Index j) {
         ++visits[static_cast<std::size_t>(i * kCols + j)];
+      });
+      engine::parallel_for_in_turn({1, 4}, inner, [&](Index i, Index j) {
+        ++in_turn[static_cast<std::size_t>(i * kCols + j)];
       });
       for (Index i = 0; i < 4; ++i) {
         for (Index j = 0; j < kCols; ++j) {
           const bool inside = i >= 1 && inner.begin <= j && j < inner.end;
           CHECK(visits[static_cast<std::size_t>(i * kCols + j)] == (inside ? 1 : 0));
+          CHECK(in_turn[static_cast<std::size_t>(i * kCols + j)] == (inside ? 1 : 0));
         }
       }
+    }
+  }
+}
+
+TEST_CASE("threads that take turns have neighbouring pairs") {
+  constexpr Index kInner = 4;
+  for (const int count : {1, 2, 3}) {
+    const Threads threads(count);
+    std::vector<int> by(3 * kInner);
+    engine::parallel_for_in_turn({0, 3}, {0, kInner}, [&](Index i, Index j) {
+      by[static_cast<std::size_t>(i * kInner + j)] = omp_get_thread_num();
+    });
+    for (std::size_t pair = 0; pair < by.size(); ++pair) {
+      CHECK(by[pair] == static_cast<int>(pair) % count);
     }
   }
 }

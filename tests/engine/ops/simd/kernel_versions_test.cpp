@@ -186,6 +186,50 @@ TEST_CASE("sums of outer products have the same bits in order") {
   }
 }
 
+TEST_CASE("sums of vectors of pixels have the same bits in order") {
+  const Index most = 50;
+  const std::vector<Index> starts{0, 16, 23};
+  for (Index filters = 1; filters <= kNarrowChannels; ++filters) {
+    for (const Index terms : {1, 2, 3, 25}) {
+      for (const Index cells_step : {filters, kNarrowChannels}) {
+        CAPTURE(filters);
+        CAPTURE(terms);
+        CAPTURE(cells_step);
+        const std::vector<Index> offsets = scattered(terms, most);
+        Numbers in(starts.back() + kBlockChannels + most, 1);
+        Numbers weights(terms * kNarrowChannels, 2);
+        Numbers start(kNarrowChannels, 4);
+        Results cells((starts.back() + kBlockChannels) * cells_step);
+        engine::PlaneSum<float> job;
+        job.in = in.data();
+        job.offsets = offsets.data();
+        job.terms = terms;
+        job.weights = weights.data();
+        job.start = start.data();
+        job.starts = starts.data();
+        job.vectors = static_cast<Index>(starts.size());
+        job.cells_step = cells_step;
+        for (Index t = 0; t < terms; ++t) {
+          std::fill_n(
+              weights.data() + t * kNarrowChannels + filters, kNarrowChannels - filters, 0.F);
+        }
+        std::fill_n(start.data() + filters, kNarrowChannels - filters, 0.F);
+        job.cells = cells.tested.data();
+        kTested.plane_sum(job, filters);
+        job.cells = cells.expected.data();
+        kExpected.plane_sum(job, filters);
+        for (Index cell = 0; cell < starts.back() + kBlockChannels; ++cell) {
+          for (Index k = 0; k < filters; ++k) {
+            const Index at = cell * cells_step + k;
+            CHECK(std::memcmp(
+                      cells.tested.data() + at, cells.expected.data() + at, sizeof(float)) == 0);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("Winograd's products of tiles have the same bits in order") {
   const Index blocks = 2;
   for (Index pixels = 1; pixels <= kTested.product_pixels; ++pixels) {
