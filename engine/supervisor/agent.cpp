@@ -255,6 +255,8 @@ void Agent::note_that_ranks_start() {
   leads_ = true;
   if (state_) {
     write_atomically(in_state(kRecordName), record_.dump(1) + "\n");
+    noted_s_ = now_s();
+    write_heard(in_state(kHeardName), {supervisor_id_, leads_, noted_s_, ::getpid()});
   }
 }
 

@@ -152,8 +152,8 @@ expect 'nothing stays in memory' test -z "$(in_memory)"
 go_on() {
   { timeout 100 "$TESSERA" run --silence 1 --continue "$folder/wanted" >"$folder/$1.out" 2>"$folder/$1.err" </dev/null; echo $? >"$folder/$1.code"; } &
 }
-works 2 "${training[@]}" --grid 1x2 --steps 4000 --run "$folder/whole4000"
-supervise wanted 2 --grid 1x2 --steps 4000 --checkpoint-every 100000
+works 2 "${training[@]}" --grid 1x2 --steps 12000 --run "$folder/whole12000"
+supervise wanted 2 --grid 1x2 --steps 12000 --checkpoint-every 100000
 at_step wanted 10
 go_on refused && wait $!
 expect 'a second supervisor is refused' test "$(cat "$folder/refused.code")" -eq 75
@@ -168,7 +168,7 @@ first=$!
 go_on other
 wait "$first" $!
 expect 'one of two ends well, the other is refused' test "$(sort -n "$folder/one.code" "$folder/other.code" | tr '\n' ' ')" = '0 75 '
-expect 'no step is lost or there twice' same_losses "$folder/whole4000" "$folder/wanted" 0
+expect 'no step is lost or there twice' same_losses "$folder/whole12000" "$folder/wanted" 0
 nothing_stays 'two supervisors'
 
 # A disk that is full for a while: ranks wait for room, and no step is lost. Only where the tests run as root.
