@@ -6,7 +6,7 @@
 
 # stalled RANK...: the run ended because of these.
 stalled() {
-  expect 'exit code of a run that others have left' left_with 75
+  expect 'exit code of a run that others have left' test "$status" -eq 75
   expect 'one line says who' test "$(grep -c 'not answered for' "$folder/err")" -eq 1
   local number
   for number in "$@"; do
@@ -29,7 +29,7 @@ kill -STOP "$(rank 1)"
 sleep 2 # less than the others take to find out
 kill -STOP "$(rank 0)"
 ended
-expect 'exit code of a run whose first rank cannot report' left_with 75
+expect 'exit code of a run whose first rank cannot report' test "$status" -eq 75
 expect 'another rank says who' test "$(grep -c '(rank 1).* not answered for 3 s$' "$folder/err")" -eq 1
 nothing_left 'two ranks are stopped one after the other'
 

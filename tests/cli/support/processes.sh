@@ -54,13 +54,6 @@ start() {
 # ended: waits for what was started and sets status.
 ended() { status=0; { wait "$started_process" || status=$?; } 2>/dev/null; }
 
-# left_with CODE: the run that start() began has ended with it. mpiexec of MPICH 4.2 may fail and exit with another code where
-# ranks end by themselves; it says so, and rank 0 has noted the right one unless it was stopped.
-left_with() {
-  [ "$status" -eq "$1" ] ||
-    { grep -q '^\[mpiexec@.*process manager error' "$folder/err" && grep -qE "\"exit_code\": ($1|null)" "$folder/run/run.json"; }
-}
-
 # nothing_left WHAT: no process, no shared memory. Segments that a process has mapped are those of other programs' ranks, folders
 # are those of `tessera run`, and a rank has no clock of libfaketime's.
 shared_memory_files() { find /dev/shm -maxdepth 1 -type f -not -name 'faketime_shm_*' -printf '%f\n' | LC_ALL=C sort; }
