@@ -92,7 +92,7 @@ cut_off() {
     kill -9 "${victims[@]}" 2>/dev/null
     ended
     wait_until 'ranks should be gone' all_are_gone
-    ! has_ended "$run" || return
+    has_ended "$run" || return
   done
   fail 'it should be cut off'
 }
