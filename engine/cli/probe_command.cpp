@@ -21,6 +21,7 @@
 #include "engine/probe/power_probe.h"
 #include "engine/probe/transfer_probe.h"
 #include "engine/probe/update_probe.h"
+#include "engine/session/memory_needs.h"
 #include "engine/session/model_setup.h"
 #include "engine/system/host_name.h"
 #include "engine/system/limits.h"
@@ -229,16 +230,13 @@ Index trimmed_resident_bytes() {
   return resident_bytes();
 }
 
-// The memory of this process when ranks have exchanged messages, so that connections have their
-// buffers, and of the code and small objects that only training brings: 2 to 4 MiB more, wherever
-// it was looked at.
+// What this process takes without a network, with the buffers of all connections between ranks.
 Index connected_program_bytes(const Communicator& communicator) {
   constexpr double kSeconds = 0.2;
-  constexpr Index kTrainingBytes = Index{3} << 20U;
   if (communicator.size() > 1) {
     (void)measure_all_reduces(communicator, kSeconds);
   }
-  return trimmed_resident_bytes() + kTrainingBytes;
+  return program_bytes_in_training();
 }
 
 // What a process of training may take: what is free when there are connections between ranks, and

@@ -47,8 +47,6 @@ void end_with_parent() {
 }  // namespace
 
 void settle_process() {
-  // Our own line says why a run ends.
-  ::setenv("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1", 0);  // NOLINT(concurrency-mt-unsafe)
   settle_transport();
   give_back_freed_memory();
   end_with_parent();

@@ -228,6 +228,7 @@ void print_measurement(const Measurement& measured) {
 
 void run_time(const TimeCommand& command, const Communicator& communicator) {
   const SessionObserver& messages = printed_messages();
+  const std::vector<Index> program_bytes = program_bytes_of_ranks(communicator);
   partitioner::ModelFile model = load_model(command.model, communicator, messages);
   model.network = agreed(
       communicator, [&] { return frozen(resized(model.network, command.size), command.freeze); });
@@ -250,10 +251,10 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
                    set_threads(command.threads);
                  }
                }));
-  expect_memory(model.network,
-                plan,
-                report_options(command.model, model.network, plan, model.training.adam),
-                communicator);
+  partitioner::ReportOptions options =
+      report_options(command.model, model.network, plan, model.training.adam);
+  options.program_bytes = program_bytes;
+  expect_memory(model.network, plan, options, communicator);
   partitioner::TrainingOptions training = model.training;
   training.batch = command.batch;
   training.subdivisions = 1;

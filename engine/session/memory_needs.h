@@ -15,7 +15,17 @@ namespace tessera::engine {
                                                           const partitioner::Plan& plan,
                                                           bool training);
 
-// What reports of a plan need to know of the model's training.
+// What this process will take without a network or data once it trains, judged by what it takes
+// now: its code, libraries and MPI, which take more on one system than on another. In whole MiB, so
+// that runs of the same program mostly agree. To be called before anything large is allocated, and
+// once ranks have exchanged messages, so that their connections have buffers.
+[[nodiscard]] Index program_bytes_in_training();
+
+// The same of each rank, for ReportOptions. All ranks call this together.
+[[nodiscard]] std::vector<Index> program_bytes_of_ranks(const Communicator& communicator);
+
+// What reports of a plan need to know of the model's training. Of the program itself the usual
+// bytes are assumed, as for a plan without ranks.
 [[nodiscard]] partitioner::ReportOptions report_options(const std::string& model,
                                                         const partitioner::Network& network,
                                                         const partitioner::Plan& plan,

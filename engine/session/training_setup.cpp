@@ -107,6 +107,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
     : request_(fitting(request, chooser != nullptr)),
       communicator_(communicator),
       observer_(observer),
+      program_bytes_(program_bytes_of_ranks(communicator)),
       model_(model_to_train(request, communicator, observer)),
       record_before_(record_to_resume()),
       training_(
@@ -387,6 +388,7 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Net
       report_options(request_.model, network, plan, training_.adam);
   options.tile_statistics =
       batch_norm() == BatchNormMode::PerTile && busy_ranks(partition_).size() > 1;
+  options.program_bytes = program_bytes_;
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
   options.memory.kept = kept_;
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;

@@ -123,6 +123,7 @@ class TrainingSetup {
   const TrainingRequest& request_;
   const Communicator& communicator_;
   const SessionObserver& observer_;
+  std::vector<Index> program_bytes_;  // of each rank, before anything below takes memory
   partitioner::ModelFile model_;
   std::optional<TrainingRecord> record_before_;
   partitioner::TrainingOptions training_;

@@ -16,7 +16,7 @@ namespace tessera::partitioner {
 struct ReportOptions {
   std::string model;  // what the user calls it
   MemoryOptions memory;
-  // Scratch of each rank, where it is known; else that of `memory`.
+  // Scratch, and the program itself, of each rank where they are known; else those of `memory`.
   std::vector<Index> workspace_bytes;
   std::vector<Index> program_bytes;
   bool tile_statistics = false;  // each of several tiles takes batch statistics of its own

@@ -17,6 +17,8 @@ attempt() {
     >"$folder/out" 2>"$folder/err" </dev/null &
   started_process=$!
 }
+# has_ended RUN: the last attempt came to the end. mpiexec of MPICH 4.2 may exit with 0 where a rank was killed.
+has_ended() { [ "$status" -eq 0 ] && grep -q '"exit_code": 0' "$folder/$1/run.json"; }
 # kept_files: how many.
 kept_files() { find "$folder/state" -name '*.kept' | wc -l; }
 
@@ -54,11 +56,11 @@ disturbed() {
     fi
     ended
     wait_until 'ranks should be gone' all_are_gone
-    [ "$status" -ne 0 ] || break
+    ! has_ended "cut-$name" || break
     again=1
   done
   expect "$name: it was killed" test "$kills" -ge 3
-  expect "$name: it ends" test "$status" -eq 0
+  expect "$name: it ends" has_ended "cut-$name"
   expect "$name: each step is there once, with the loss of the undisturbed run" same_losses "$folder/$name" "$folder/cut-$name" 0
   expect "$name: the weights are those, too" same_bytes "$folder/$name/checkpoint.safetensors" "$folder/cut-$name/checkpoint.safetensors"
   expect "$name: each test is there once" test "$(tests_of "$folder/$name")" = "$(tests_of "$folder/cut-$name")"
@@ -90,7 +92,7 @@ cut_off() {
     kill -9 "${victims[@]}" 2>/dev/null
     ended
     wait_until 'ranks should be gone' all_are_gone
-    [ "$status" -eq 0 ] || return
+    has_ended "$run" || return
   done
   fail 'it should be cut off'
 }
