@@ -762,12 +762,13 @@ def chaos_faults():
     return table(["<fault", "times", "median, s", "nine of ten within, s", "longest, s"], cells) + origin_words(BENCH / "chaos/faults.csv")
 
 
-def chaos_runs():
+def chaos_runs(path):
     """What came out of each run with faults."""
-    rows = [[row["seed"], row["faults"], row["steps"], fixed(float(row["seconds"]) / int(row["faults"]), 1), percent(float(row["goodput"])),
-             row["largest_difference"]] for row in rows_of(BENCH / "chaos/runs.csv")]
+    rows = [[row["seed"], row["faults"], row["steps"],
+             fixed(float(row["seconds"]) / int(row["faults"]), 1) if int(row["faults"]) else "", percent(float(row["goodput"])),
+             row["largest_difference"]] for row in rows_of(path)]
     return table(["seed", "faults", "steps", "seconds a fault", "goodput", "largest relative difference of a loss"], rows) + \
-        origin_words(BENCH / "chaos/runs.csv")
+        origin_words(path)
 
 
 def chaos_soak():
@@ -920,7 +921,9 @@ def pi_grid():
 
 TABLES = {
     "chaos-faults": chaos_faults,
-    "chaos-runs": chaos_runs,
+    "chaos-runs": lambda: chaos_runs(BENCH / "chaos/runs.csv"),
+    "chaos-minute": lambda: chaos_runs(BENCH / "chaos/minute-runs.csv"),
+    "chaos-many": lambda: chaos_runs(BENCH / "chaos/many-runs.csv"),
     "chaos-soak": chaos_soak,
     "pi-steps": pi_steps,
     "pi-layers": pi_layers,

@@ -207,9 +207,12 @@ class Watch:
         return [sample for sample in self.samples if self.is_compared(sample)]
 
     def of_columns(self):
-        """The growth of each column; none where there are too few samples."""
+        """The growth of each column; none where there are too few samples. Of ranks only where all have lived as long as the run:
+        those that are started again are of any age."""
         samples = self.compared()
-        found = (growth(column, [sample[column] for sample in samples if sample[column] is not None]) for column in COMPARED)
+        started_again = sum(life.role == "rank" for life in self.lives.values()) > self.ranks
+        columns = [column for column in COMPARED if not (started_again and column.startswith("rank_"))]
+        found = (growth(column, [sample[column] for sample in samples if sample[column] is not None]) for column in columns)
         return [each for each in found if each]
 
     def of_lives(self, role=None):
