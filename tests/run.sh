@@ -117,7 +117,7 @@ install_test_packages() {
   (install_packages yes "${packages[@]}" </dev/null) || give_up 'installing packages'
 }
 
-narrow='^engine_(avx2|generic)$' # the operators once more on narrower vectors
+narrow='^engine_(avx2|generic|cortex-a53)$' # the operators once more on narrower vectors
 
 # sanitized_mpi SELECTION: MPICH itself leaks at its start, so leaks are not looked for there.
 sanitized_mpi() { ASAN_OPTIONS=detect_leaks=0 run_ctest sanitize -R "$1"; }
