@@ -242,12 +242,17 @@ void ParameterBucket<T>::compress_changes() {
 }
 
 template <class T>
+void ParameterBucket<T>::pack_exact(Parcel& parcel, T* (Slice::*numbers)() const) const {
+  auto* to = reinterpret_cast<T*>(parcel.bytes.data());
+  for (const Slice& slice : parcel.slices) {
+    to = std::copy_n((slice.*numbers)(), slice.elements.size(), to);
+  }
+}
+
+template <class T>
 void ParameterBucket<T>::pack_values(Parcel& parcel) const {
   if (is_exact()) {
-    auto* to = reinterpret_cast<T*>(parcel.bytes.data());
-    for (const Slice& slice : parcel.slices) {
-      to = std::copy_n(slice.values(), slice.elements.size(), to);
-    }
+    pack_exact(parcel, &Slice::values);
     return;
   }
   std::byte* to = std::copy_n(changes_head_.begin(), head_bytes(compression_), parcel.bytes.data());
@@ -274,14 +279,6 @@ void ParameterBucket<T>::take_values(const Parcel& parcel) const {
 }
 
 template <class T>
-void ParameterBucket<T>::pack_reduced_gradient(Parcel& parcel) const {
-  auto* to = reinterpret_cast<T*>(parcel.bytes.data());
-  for (const Slice& slice : parcel.slices) {
-    to = std::copy_n(slice.gradient(), slice.elements.size(), to);
-  }
-}
-
-template <class T>
 void ParameterBucket<T>::update_by(const Parcel& parcel, const Update& update) const {
   const auto* gradient = reinterpret_cast<const T*>(parcel.bytes.data());
   for (const Slice& slice : parcel.slices) {
@@ -300,7 +297,7 @@ void ParameterBucket<T>::start_all_gather(BulkTransfers& transfers) {
   }
   for (Parcel& parcel : holders_) {
     if (replicated_) {
-      pack_reduced_gradient(parcel);
+      pack_exact(parcel, &Slice::gradient);
     } else {
       pack_values(parcel);
     }

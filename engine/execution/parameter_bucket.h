@@ -89,7 +89,7 @@ class ParameterBucket {
   [[nodiscard]] Index value_bytes(const Parcel& parcel) const;
   [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
   void pack_gradient(Parcel& parcel);
-  void pack_reduced_gradient(Parcel& parcel) const;
+  void pack_exact(Parcel& parcel, T* (Slice::*numbers)() const) const;
   void update_by(const Parcel& parcel, const Update& update) const;
   void add_gradient(const Parcel& parcel) const;
   void restore_values();

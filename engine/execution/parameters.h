@@ -1,8 +1,7 @@
 // The parameters of a network on one rank: of each tensor the slice that the rank computes with.
 // Each element is owned by one of the ranks that hold it; the owner adds up its gradient, updates
 // it and sends it to the others; or it sends them the reduced gradient, and each updates it. They
-// travel in buckets, see
-// partitioner/partition/gradient_reduction.h.
+// travel in buckets, see partitioner/partition/gradient_reduction.h.
 
 #pragma once
 

@@ -63,14 +63,13 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
 std::string memory_table(const std::string& json) {
   const auto report = nlohmann::ordered_json::parse(json);
   std::vector<Column> columns = {{"rank"}, {"", Align::Left}};
-  const auto is_kept = [](const auto& rank) { return rank["planned"].value("kept", Index{0}) > 0; };
-  const bool keeps = std::any_of(report["ranks"].begin(), report["ranks"].end(), is_kept);
-  std::vector<partitioner::MemoryKind> kinds;
-  for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
-    if (keeps || kind.bytes != &MemoryUse::kept) {
-      kinds.push_back(kind);
-      columns.push_back({kind.name});
-    }
+  std::vector<MemoryUse> planned;
+  for (const auto& rank : report["ranks"]) {
+    planned.push_back({.kept = rank["planned"].value("kept", Index{0})});
+  }
+  const std::vector<partitioner::MemoryKind> kinds = memory_kinds_of(planned);
+  for (const partitioner::MemoryKind& kind : kinds) {
+    columns.push_back({kind.name});
   }
   columns.push_back({"total"});
   columns.push_back({"resident"});

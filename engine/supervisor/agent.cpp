@@ -92,6 +92,7 @@ class Agent {
   }
   [[nodiscard]] Claim claim_of_supervisor();
   void note_that_supervisor_is_heard();
+  void note_now();
   void note_that_supervisor_is_gone();
   void note_that_ranks_start();
   void look_for(const std::string& token);
@@ -245,9 +246,13 @@ Claim Agent::claim_of_supervisor() {
 void Agent::note_that_supervisor_is_heard() {
   constexpr double kBetween_s = 0.5;
   if (granted_ && now_s() - noted_s_ > kBetween_s && now_s() - heard_s_ < kBetween_s) {
-    noted_s_ = now_s();
-    write_heard(in_state(kHeardName), {supervisor_id_, leads_, noted_s_, ::getpid()});
+    note_now();
   }
+}
+
+void Agent::note_now() {
+  noted_s_ = now_s();
+  write_heard(in_state(kHeardName), {supervisor_id_, leads_, noted_s_, ::getpid()});
 }
 
 // From here on older supervisors are refused.
@@ -255,8 +260,7 @@ void Agent::note_that_ranks_start() {
   leads_ = true;
   if (state_) {
     write_atomically(in_state(kRecordName), record_.dump(1) + "\n");
-    noted_s_ = now_s();
-    write_heard(in_state(kHeardName), {supervisor_id_, leads_, noted_s_, ::getpid()});
+    note_now();
   }
 }
 

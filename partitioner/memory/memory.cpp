@@ -28,6 +28,18 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
 
 }  // namespace
 
+std::vector<MemoryKind> memory_kinds_of(const std::vector<MemoryUse>& ranks) {
+  const bool keeps =
+      std::any_of(ranks.begin(), ranks.end(), [](const MemoryUse& use) { return use.kept > 0; });
+  std::vector<MemoryKind> kinds;
+  for (const MemoryKind& kind : kMemoryKinds) {
+    if (keeps || kind.bytes != &MemoryUse::kept) {
+      kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
 std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
                                                const Plan& plan,
                                                const MemoryOptions& options,

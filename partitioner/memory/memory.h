@@ -55,6 +55,9 @@ inline constexpr MemoryKind kMemoryKinds[] = {{"weights", &MemoryUse::weights},
                                               {"cache", &MemoryUse::cache},
                                               {"program", &MemoryUse::program}};
 
+// Those that a table has columns of: state is kept under a supervisor only.
+[[nodiscard]] std::vector<MemoryKind> memory_kinds_of(const std::vector<MemoryUse>& ranks);
+
 // Decoding where the pictures are not known: of a photo of 12 megapixels, a file of 5 MB that is
 // reduced for an input of up to 500 pixels.
 inline constexpr Index kUsualDecodingBytes = Index{8} << 20U;

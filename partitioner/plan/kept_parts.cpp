@@ -85,21 +85,6 @@ bool is_gathered_by(const Plan& plan, const KeptPart& part, int rank) {
                   part.elements);
 }
 
-namespace {
-
-SecondPlaces second_places(const Plan& plan, bool adam, const StateKeeping& keeping) {
-  std::vector<std::string> devices;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    const bool takes_part = !owned_parts(plan, adam, rank, 0).empty();
-    devices.push_back(!takes_part               ? ""
-                      : keeping.devices.empty() ? std::to_string(rank)
-                                                : keeping.devices[static_cast<std::size_t>(rank)]);
-  }
-  return {plan, std::move(devices)};
-}
-
-}  // namespace
-
 SecondPlaces::SecondPlaces(const Plan& plan, std::vector<std::string> devices)
     : plan_(plan), devices_(std::move(devices)), keepers_(keepers(devices_)) {}
 
@@ -116,25 +101,46 @@ int SecondPlaces::keeper(int owner, const KeptPart& part) const {
   return keepers_[static_cast<std::size_t>(owner)];
 }
 
+namespace {
+
+// Calls visit(owner, part, keeper, whether it is sent there) for each part that is kept; a keeper
+// of -1: there is none.
+template <class Visit>
+void for_each_kept_part(const Plan& plan, bool adam, const StateKeeping& keeping, Visit visit) {
+  if (!keeping.is_on || plan.replicas.run_ahead()) {
+    return;
+  }
+  std::vector<std::vector<KeptPart>> parts;  // [rank]
+  std::vector<std::string> devices;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    parts.push_back(owned_parts(plan, adam, rank, 0));
+    devices.push_back(parts.back().empty()      ? ""
+                      : keeping.devices.empty() ? std::to_string(rank)
+                                                : keeping.devices[static_cast<std::size_t>(rank)]);
+  }
+  const SecondPlaces places(plan, std::move(devices));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (const KeptPart& part : parts[static_cast<std::size_t>(rank)]) {
+      const int keeper = places.keeper(rank, part);
+      visit(rank, part, keeper, keeper >= 0 && !is_gathered_by(plan, part, keeper));
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<SecondCopy> second_copies(const Plan& plan, bool adam, const StateKeeping& keeping) {
   std::vector<SecondCopy> copies;
-  if (!keeping.is_on || plan.replicas.run_ahead()) {
-    return copies;
-  }
-  const SecondPlaces places = second_places(plan, adam, keeping);
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    SecondCopy copy{rank, -1, 0};  // what is not anywhere else goes to one and the same rank
-    for (const KeptPart& part : owned_parts(plan, adam, rank, 0)) {
-      const int keeper = places.keeper(rank, part);
-      if (keeper >= 0 && !is_gathered_by(plan, part, keeper)) {
-        copy.to = keeper;
-        copy.elements += part.elements.size();
-      }
-    }
-    if (copy.elements > 0) {
-      copies.push_back(copy);
-    }
-  }
+  for_each_kept_part(
+      plan, adam, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
+        if (!is_sent || part.elements.empty()) {
+          return;
+        }
+        if (copies.empty() || copies.back().from != owner) {
+          copies.push_back({owner, keeper, 0});  // all that is not anywhere else goes to that one
+        }
+        copies.back().elements += part.elements.size();
+      });
   return copies;
 }
 
@@ -144,23 +150,14 @@ std::vector<Index> kept_bytes_of_ranks(const Plan& plan,
                                        Index scalar_bytes) {
   constexpr Index kSteps = 2;
   std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
-  if (!keeping.is_on || plan.replicas.run_ahead()) {
-    return bytes;
-  }
-  const SecondPlaces places = second_places(plan, adam, keeping);
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    for (const KeptPart& part : owned_parts(plan, adam, rank, 0)) {
-      const Index size = kSteps * scalar_bytes * part.elements.size();
-      const int keeper = places.keeper(rank, part);
-      bytes[static_cast<std::size_t>(rank)] += size;
-      if (keeper >= 0) {
-        bytes[static_cast<std::size_t>(keeper)] += size;
-      }
-    }
-  }
-  for (const SecondCopy& copy : second_copies(plan, adam, keeping)) {
-    bytes[static_cast<std::size_t>(copy.from)] += copy.elements * scalar_bytes;
-  }
+  for_each_kept_part(
+      plan, adam, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
+        const Index once = part.elements.size() * scalar_bytes;
+        bytes[static_cast<std::size_t>(owner)] += (kSteps + (is_sent ? 1 : 0)) * once;
+        if (keeper >= 0) {
+          bytes[static_cast<std::size_t>(keeper)] += kSteps * once;
+        }
+      });
   return bytes;
 }
 

@@ -388,15 +388,7 @@ class Report {
 
   [[nodiscard]] std::string memory() const {
     std::vector<Column> columns = {{"\nrank"}};
-    std::vector<MemoryKind> kinds;
-    for (const MemoryKind& kind : kMemoryKinds) {
-      const bool is_there = std::any_of(memory_.begin(), memory_.end(), [&](const MemoryUse& use) {
-        return use.*kind.bytes > 0;
-      });
-      if (is_there || kind.bytes != &MemoryUse::kept) {
-        kinds.push_back(kind);
-      }
-    }
+    const std::vector<MemoryKind> kinds = memory_kinds_of(memory_);
     for (const MemoryKind& kind : kinds) {
       columns.push_back({memory_title(kind.name)});
     }

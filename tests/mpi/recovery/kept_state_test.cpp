@@ -198,6 +198,20 @@ Way tiled_way(const Communicator& world, bool adam, const Compression& compressi
   return way;
 }
 
+Way random_way(std::uint64_t seed, const Communicator& world, Index passes, bool adam) {
+  const tests::RandomCase random = tests::random_case(seed, world.size(), {.batch = 2});
+  Way way{.network = random.network,
+          .partition = random.partition,
+          .images = random.batch,
+          .options = {}};
+  way.options.training.batch = passes * random.batch;
+  way.options.training.subdivisions = passes;
+  way.options.training.adam = adam;
+  way.options.training.learning_rate = 1e-4;
+  way.options.seed = seed;
+  return way;
+}
+
 Way with_replicated_optimizer(Way way) {
   way.partition.gradient_reduction.optimizer = partitioner::OptimizerStates::Replicated;
   return way;
@@ -360,16 +374,7 @@ TEST_CASE("what was kept under one partition is the same to the bit under anothe
   for (int number = 0; number < 12; ++number) {
     const std::uint64_t seed = tests::case_seed(number, world.size());
     CAPTURE(seed);
-    const tests::RandomCase random = tests::random_case(seed, world.size(), {.batch = 2});
-    Way way{.network = random.network,
-            .partition = random.partition,
-            .images = random.batch,
-            .options = {}};
-    way.options.training.batch = random.batch;
-    way.options.training.subdivisions = 1;
-    way.options.training.adam = number % 2 == 0;
-    way.options.training.learning_rate = 1e-4;
-    way.options.seed = seed;
+    Way way = random_way(seed, world, 1, number % 2 == 0);
     const Devices devices(world, 1 + number % 3);
     std::vector<float> expected;
     {
@@ -386,9 +391,8 @@ TEST_CASE("what was kept under one partition is the same to the bit under anothe
       devices.lose("now", number % devices.count());
     }
     tests::Draw draw(seed + 1);
-    way.partition = number % 4 == 3
-                        ? single_tile(way.network)
-                        : random_partition(draw, way.network, random.batch, world.size());
+    way.partition = number % 4 == 3 ? single_tile(way.network)
+                                    : random_partition(draw, way.network, way.images, world.size());
     if (number % 4 == 3) {
       way.partition = on_ranks(way.partition, {world.size() - 1}, world.size());
     }
@@ -439,16 +443,7 @@ TEST_CASE("a replicated optimizer comes to the same bits as a sharded one, on al
   for (int number = 0; number < 12; ++number) {
     const std::uint64_t seed = tests::case_seed(number, world.size());
     CAPTURE(seed);
-    const tests::RandomCase random = tests::random_case(seed, world.size(), {.batch = 2});
-    Way way{.network = random.network,
-            .partition = random.partition,
-            .images = random.batch,
-            .options = {}};
-    way.options.training.batch = 2 * random.batch;
-    way.options.training.subdivisions = 2;
-    way.options.training.adam = number % 2 == 0;
-    way.options.training.learning_rate = 1e-4;
-    way.options.seed = seed;
+    Way way = random_way(seed, world, 2, number % 2 == 0);
     way.partition.gradient_reduction.optimizer = partitioner::OptimizerStates::Sharded;
     struct Result {
       std::vector<double> losses;
