@@ -22,7 +22,7 @@ cluster() {
   done
 }
 
-steps=3000
+steps=6000
 train=(train models/lenet5.cfg --data "$data" --batch 30 --steps "$steps" --no-eval --seed 3 --progress none)
 balanced=(--partition auto --rebalance --rebalance-every 1)
 
