@@ -12,8 +12,8 @@ show_help() {
 Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
 
 Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian, for Debian 12 (bookworm-amd64, bookworm-arm64,
-bookworm-armhf) and Debian 13 (trixie-amd64, trixie-arm64). Without arguments it makes all of them. Packages are for one release
-each, since libraries have other names in the next; their versions end in ~deb12 or ~deb13.
+bookworm-armhf) and Debian 13 (trixie-amd64, trixie-arm64, trixie-armhf). Without arguments it makes all of them. Packages are
+for one release each, since libraries have other names in the next; their versions end in ~deb12 or ~deb13.
 
 Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
 each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
@@ -28,11 +28,11 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --help | -h) show_help || true; exit 0 ;;
-    bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64 | trixie-arm64) targets+=("$argument") ;;
+    bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64 | trixie-arm64 | trixie-armhf) targets+=("$argument") ;;
     *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
   esac
 done
-[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64,armhf} trixie-{amd64,arm64})
+[ "${#targets[@]}" -gt 0 ] || targets=(bookworm-{amd64,arm64,armhf} trixie-{amd64,arm64,armhf})
 
 declare -A suffixes=([bookworm]='~deb12' [trixie]='~deb13')
 declare -A compiler_versions=([bookworm]=12 [trixie]=14)
