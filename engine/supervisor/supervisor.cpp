@@ -608,6 +608,9 @@ void SupervisedRun::fault(const std::string& what, int device, bool leave_out) {
   const bool again = faults_in_a_row_ >= kMostFaultsInARow;
   if (!link(device).is_here() && (leave_out || (again && several))) {
     roster_.lose(device, now_s());
+    if (link(device).is_ready()) {  // what was wrong with its rank may be over
+      roster_.reach(device, now_s());
+    }
   } else if (again) {
     say(fmt::format(
         "{}; {} times in a row without a finished step: given up", what, faults_in_a_row_));
