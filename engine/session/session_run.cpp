@@ -262,9 +262,9 @@ void SessionRun::warn_of_risen_loss() {
 }
 
 void SessionRun::warn_of_unequal_copies() {
-  const std::optional<std::string> text = communicator_.agree(unequal_copies_);
+  const std::optional<std::string> text = communicator_.agree(copies_.found());
   on_root(communicator_, [&] {
-    if (text && !told_of_copies_) {
+    if (text && !copies_.found()) {
       warn(*text);
     }
   });
