@@ -35,7 +35,11 @@ FaultJudge::Verdict FaultJudge::judge(FaultKind kind, bool here, double moved_s)
     }
     return in_a_row_ < kMostFaultsInARow ? Verdict::SameDevices : Verdict::GiveUp;
   }
-  return in_a_row_ < most_faults(kind) ? Verdict::SameDevices : Verdict::LeaveOut;
+  if (in_a_row_ < most_faults(kind)) {
+    return Verdict::SameDevices;
+  }
+  in_a_row_ = 0;  // those that are left begin anew
+  return Verdict::LeaveOut;
 }
 
 std::optional<double> FaultJudge::finish_step(double now_s) {

@@ -428,6 +428,10 @@ void SupervisedRun::start_world() {
   met_full_disk_ = false;
   full_since_.reset();
   hang_watch_.begin();
+  if (!devices_.link(0).is_ready()) {  // look_at_world() starts it once there is an agent again
+    world_.reset();
+    return;
+  }
   ++worlds_;
   devices_.ranks_start();
   world_.emplace(worlds_, world_start_.devices_of_ranks(), now_s());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A device on which ranks hang again and again before a step is finished is left out of a supervised run, which goes on without it
-# and takes it back later; one whose agent is killed is left out at once. Three devices on this machine: two of them see a
+# and takes it back later; one whose agent is killed is left out at once, also where that of this machine is killed with it. Three devices on this machine: two of them see a
 # /dev/shm of their own, and so have an agent and a state of their own.
 . tests/cli/support/harness.sh
 
@@ -54,6 +54,8 @@ timeout -k 5 240 "$TESSERA" run --hostfile "$folder/hosts" --remote-shell "$fold
 supervised=$!
 soon more_steps_than 0
 
+supervisor() { pgrep -f -P "$supervised" "^$TESSERA run"; }
+
 # The rank of the second device is stopped in its first step, whenever there is a new one: once it has told its agent that it lives.
 left_out='pi2 has not answered for [0-9.]+ s: going on with 2 of 3 devices'
 stopped=' '
@@ -78,11 +80,13 @@ soon process_of pi2 train >"$folder/rank"
 soon more_steps_than "$(steps)"
 expect 'it takes part in what follows' test "$(process_of pi2 train)" = "$(cat "$folder/rank")"
 
-# An agent that is killed.
-kill -9 "$(process_of pi3 agent)"
+# Agents that are killed: there is another one here, and the other device is left out. No rank starts before there is.
+kill -9 "$(pgrep -f -P "$(supervisor)" "^$TESSERA agent --output")" "$(process_of pi3 agent)"
 soon said 'pi3 has closed the connection: going on with 2 of 3 devices'
 soon more_steps_than $(($(steps) + 8))
-kill -INT "$(pgrep -f -P "$supervised" "^$TESSERA run")"
+expect 'the agent here was lost, too' said '^tessera: localhost has closed the connection$'
+expect 'and nothing else' test "$(grep -c '"kind":"fault"' "$folder/run/events.jsonl")" -eq $(($(wc -w <<<"$stopped") + 2))
+kill -INT "$(supervisor)"
 status=0
 wait "$supervised" || status=$?
 expect 'it ends when it is told to' test "$status" -eq 130

@@ -43,6 +43,17 @@ TEST_CASE("the supervisor's own device is never left out: the run is given up") 
         Verdicts{Verdict::StartAgent, Verdict::StartAgent, Verdict::StartAgent, Verdict::GiveUp});
 }
 
+TEST_CASE("the devices that are left have all their faults before them") {
+  FaultJudge judge;
+  for (int lost = 0; lost < 5; ++lost) {
+    CHECK(judge.judge(FaultKind::Lost, false, 100) == Verdict::LeaveOut);
+    CHECK(judge.in_a_row() == 0);
+  }
+  CHECK(judge.judge(FaultKind::Hangs, false, 100) == Verdict::SameDevices);
+  CHECK(judge.judge(FaultKind::Ended, true, 100) == Verdict::SameDevices);
+  CHECK(judge.judge(FaultKind::Ended, true, 100) == Verdict::GiveUp);
+}
+
 TEST_CASE("a finished step is a new beginning") {
   FaultJudge judge;
   for (int i = 0; i < 10; ++i) {
