@@ -190,6 +190,9 @@ void SupervisedRun::take(int device, const json& message) {
 
 void SupervisedRun::take_of_rank(int device, int rank, const json& message) {
   const std::string what = text_in(message, "is");
+  if (what == "pmi" || what == "status") {
+    world_->hear(rank);
+  }
   if (what == "pmi") {
     for (const auto& answer : world_->pmi().take(rank, text_in(message, "line"))) {
       devices_.link(world_->device_of(answer.rank))
@@ -265,6 +268,11 @@ void SupervisedRun::take_exit(int rank, const json& message) {
                              : fmt::format("was ended by {}", name_of_signal(end.signal))));
   } else if (end.code == kWrongInput && lacks_room(record_.run_folder)) {
     met_full_disk_ = true;
+  } else if (const auto silent = world_->first_silent(); silent && end.code == kWaitedTooLong) {
+    const int other = world_->device_of(*silent);
+    fault(FaultKind::Hangs,
+          other,
+          fmt::format("rank {} on {} has not started", *silent, name_of(other)));
   } else if (!is_deliberate(end)) {
     fault(FaultKind::Ended,
           device,
@@ -368,12 +376,15 @@ void SupervisedRun::look_for_hanging_ranks() {
                                       .step_s = world_->step_s(),
                                       .pausing_since_s = pausing_since_s_},
                                      now_s());
-  if (hang && hang->rank) {
-    const int device = world_->device_of(*hang->rank);
+  if (!hang) {
+    return;
+  }
+  if (const auto rank = hang->rank ? hang->rank : world_->first_silent()) {
+    const int device = world_->device_of(*rank);
     fault(FaultKind::Hangs,
           device,
-          fmt::format("{}: rank {} on {} hangs", hang->what, *hang->rank, name_of(device)));
-  } else if (hang) {
+          fmt::format("{}: rank {} on {} hangs", hang->what, *rank, name_of(device)));
+  } else {
     fault(FaultKind::Ended, 0, hang->what);
   }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A device on which ranks hang again and again before a step is finished is left out of a supervised run, which goes on without it
-# and takes it back later; one whose agent is killed is left out at once, also where that of this machine is killed with it. Three devices on this machine: two of them see a
+# A device on which ranks hang again and again before a step is finished, or do not even start, is left out of a supervised run,
+# which goes on without it and takes it back later; one whose agent is killed is left out at once, also together with that of this
+# machine. Three devices on this machine: two of them see a
 # /dev/shm of their own, and so have an agent and a state of their own.
 . tests/cli/support/harness.sh
 
@@ -23,7 +24,7 @@ make_digits "$data" 2400 20
 training=(train "$models/lenet5.cfg" --data "$data" --batch 2400 --no-eval --progress none)
 works 1 "${training[@]}" --steps 8 --run "$folder/whole"
 
-export TESSERA_TEST=$folder
+export TESSERA_TEST=$folder TESSERA_START_TIMEOUT=5
 # process_of DEVICE WORD: of this test's program that was started there with that word first; true if there is one.
 process_of() {
   local pid environment
@@ -80,12 +81,22 @@ soon process_of pi2 train >"$folder/rank"
 soon more_steps_than "$(steps)"
 expect 'it takes part in what follows' test "$(process_of pi2 train)" = "$(cat "$folder/rank")"
 
+# A device on which the program does not begin any more, as on a disk that does not answer.
+printf '#!/bin/sh\nexec sleep 1000\n' >"$folder/stuck"
+chmod +x "$folder/stuck"
+agent=$(process_of pi3 agent)
+nsenter --target "$agent" --mount mount --bind "$folder/stuck" "$TESSERA"
+kill -9 "$(process_of pi3 train)"
+soon said 'rank [0-9] on pi3 has not started: going on with 2 of 3 devices'
+nsenter --target "$agent" --mount umount "$TESSERA"
+soon more_steps_than "$(steps)"
+
 # Agents that are killed: there is another one here, and the other device is left out. No rank starts before there is.
-kill -9 "$(pgrep -f -P "$(supervisor)" "^$TESSERA agent --output")" "$(process_of pi3 agent)"
-soon said 'pi3 has closed the connection: going on with 2 of 3 devices'
+kill -9 "$(pgrep -f -P "$(supervisor)" "^$TESSERA agent --output")" "$(process_of pi2 agent)"
+soon said 'pi2 has closed the connection: going on with [12] of 3 devices'
 soon more_steps_than $(($(steps) + 8))
 expect 'the agent here was lost, too' said '^tessera: localhost has closed the connection$'
-expect 'and nothing else' test "$(grep -c '"kind":"fault"' "$folder/run/events.jsonl")" -eq $(($(wc -w <<<"$stopped") + 2))
+expect 'and nothing else' test "$(grep -c '"kind":"fault"' "$folder/run/events.jsonl")" -eq $(($(wc -w <<<"$stopped") + 4))
 kill -INT "$(supervisor)"
 status=0
 wait "$supervised" || status=$?
