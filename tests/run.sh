@@ -23,13 +23,15 @@ Installs missing packages (without asking: it is meant for continuous integratio
   9. compiles all of the library as a part of another project;
  10. runs clang-tidy over all sources, where it is installed.
 
-The seconds of each part come at the end. The last line says how many passed and failed; the exit code is 1 if any failed.
+The seconds of each part and the names of tests that failed come at the end. The last line says how many passed and failed; the
+exit code is 1 if any failed.
 HELP
 }
 
 passed=0
 failed=0
 skipped=0
+failures=()      # their names
 parts=()         # names of the parts that have begun
 parts_seconds=() # when each began
 
@@ -48,6 +50,7 @@ finish() {
     printf '%7d  %s\n' $((parts_seconds[part + 1] - parts_seconds[part])) "${parts[part]}"
   done
   printf '%7d  in all\n\n' "$SECONDS"
+  [ "$failed" -eq 0 ] || printf 'FAILED: %s\n' "${failures[@]}"
   if [ "$skipped" -gt 0 ]; then
     printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   else
@@ -57,10 +60,15 @@ finish() {
   exit 0
 }
 
+# failed_one NAME: counts it.
+failed_one() {
+  failed=$((failed + 1))
+  failures+=("$1")
+}
+
 # give_up WHAT: counts a step without which nothing after it can run.
 give_up() {
-  printf 'FAILED: %s\n' "$1"
-  failed=$((failed + 1))
+  failed_one "$1"
   finish
 }
 
@@ -81,13 +89,15 @@ run_ctest() {
   bad=$(sed -n 's/^.*tests passed, \([0-9]*\) tests\{0,1\} failed out of.*$/\1/p' "$log")
   left_out=$(grep -c '^[[:space:]]*[0-9]* - .* (Skipped)$' "$log" || true)
   if [ "${total:-0}" -eq 0 ]; then
-    printf 'FAILED: no test in %s for: ctest %s\n' "$folder" "$*"
-    failed=$((failed + 1))
+    failed_one "no test in $folder for: ctest $*"
     return
   fi
   passed=$((passed + total - bad - left_out))
-  failed=$((failed + bad))
   skipped=$((skipped + left_out))
+  failed=$((failed + bad))
+  [ "$bad" -eq 0 ] || mapfile -t -O "${#failures[@]}" failures < <(
+    sed -n '/^The following tests FAILED:$/,$ { /(Skipped)$/d; s/^[[:space:]]*[0-9][0-9]* - \(.*\) ([^()]*)$/\1/p }' "$log"
+  )
 }
 
 # run_script NAME COMMAND...: one test that is a command; its output is shown only when it fails. Exit code 77: skipped.
@@ -104,7 +114,7 @@ run_script() {
     skipped=$((skipped + 1))
   else
     printf 'FAILED  %4d s  %s\n%s\n' $((SECONDS - started)) "$name" "$log"
-    failed=$((failed + 1))
+    failed_one "$name"
   fi
 }
 
@@ -144,7 +154,7 @@ run_tidy() {
   elif tests/tidy.sh; then
     passed=$((passed + 1))
   else
-    failed=$((failed + 1))
+    failed_one clang-tidy
   fi
 }
 

@@ -192,11 +192,12 @@ def undisturbed_run(cluster, options):
     """A run without faults, and what is wrong with it: a list that is empty where nothing is. If there are to be no faults at all,
     it is stopped when the time is over."""
     run = Run(cluster, options, os.path.join(cluster.disk, "whole"), False)
-    with busy_loops(cluster, options.load), watch_of(cluster, options, "undisturbed") as watch:
+    with watch_of(cluster, options, "undisturbed") as watch:
         run.begin()
         wait_for(lambda: run.last_step() >= 3 or run.ended(), 120)
         begun, begun_step = time.monotonic(), run.last_step()
-        stall = wait_while_it_trains(run, options.longest if options.every else 60 * options.minutes, options.patience)
+        with busy_loops(cluster, options.load):
+            stall = wait_while_it_trains(run, options.longest if options.every else 60 * options.minutes, options.patience)
         elapsed = time.monotonic() - begun
         is_stopped = not options.every and not run.ended()
         if is_stopped:
@@ -412,4 +413,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started ends with it, as on SIGINT
     sys.exit(main())

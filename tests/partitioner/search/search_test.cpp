@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <vector>
 
@@ -130,13 +129,22 @@ class EveryPartition {
   Partition partition_;
 };
 
-double seconds_of(const Problem& problem, const Partition& partition) {
-  const Plan plan = make_plan(problem.network, partition, problem.options.batch);
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSanitized = true;  // everything takes ten times as long
+#else
+constexpr bool kSanitized = false;
+#endif
+
+struct Outcome {
+  double seconds = kInfiniteRate;
+  Index bytes = 0;  // of the rank that takes most
+};
+
+double seconds_of(const Problem& problem, const Plan& plan) {
   return step_cost(problem.network, plan, problem.cluster, problem.options.cost).total();
 }
 
-Index most_bytes(const Problem& problem, const Partition& partition) {
-  const Plan plan = make_plan(problem.network, partition, problem.options.batch);
+Index most_bytes(const Problem& problem, const Plan& plan) {
   Index most = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     MemoryOptions options = problem.options.memory;  // a rank without work takes less than that
@@ -145,11 +153,6 @@ Index most_bytes(const Problem& problem, const Partition& partition) {
   }
   return most;
 }
-
-struct Outcome {
-  double seconds = kInfiniteRate;
-  Index bytes = 0;
-};
 
 bool recomputes(const Partition& partition) {
   return std::any_of(partition.groups.begin(), partition.groups.end(), [](const Group& group) {
@@ -161,7 +164,8 @@ bool recomputes(const Partition& partition) {
 std::vector<Outcome> outcomes(const Problem& problem, bool with_recomputation) {
   std::vector<Outcome> all;
   EveryPartition(problem, with_recomputation, [&](const Partition& partition) {
-    all.push_back({seconds_of(problem, partition), most_bytes(problem, partition)});
+    const Plan plan = make_plan(problem.network, partition, problem.options.batch);
+    all.push_back({seconds_of(problem, plan), most_bytes(problem, plan)});
   }).run();
   return all;
 }
@@ -202,10 +206,14 @@ TEST_CASE("the search finds the fastest of all partitions") {
 
 TEST_CASE("under a limit of memory the search finds the fastest of all partitions that fit") {
   int recomputed = 0;
-  std::vector<std::uint64_t> seeds(20);
-  std::iota(seeds.begin(), seeds.end(), 0);
+  // Those between have 50,000 partitions each, which would take most of the time.
+  std::vector<std::uint64_t> seeds = {
+      0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19};
   // Groups that take no time to recompute, and some of which nothing runs again.
-  seeds.insert(seeds.end(), {22, 23, 33, 79, 104});
+  seeds.insert(seeds.end(), {22, 23, 79, 104});
+  if (!kSanitized) {
+    seeds.push_back(33);  // 30,000 partitions
+  }
   for (const std::uint64_t seed : seeds) {
     CAPTURE(seed);
     Problem problem = random_problem(seed, seed % 4 == 0 ? 4 : 3);
@@ -325,7 +333,7 @@ TEST_CASE("what the search chooses is a partition that the engine would take") {
       validate(candidate.partition, problem.network, problem.options.batch, "search");
       const Plan plan = make_plan(problem.network, candidate.partition, problem.options.batch);
       CHECK(check(problem.network, plan).empty());
-      CHECK(candidate.modelled_s == doctest::Approx(seconds_of(problem, candidate.partition)));
+      CHECK(candidate.modelled_s == doctest::Approx(seconds_of(problem, plan)));
     }
     CHECK(std::is_sorted(
         result.candidates.begin(), result.candidates.end(), [](const auto& a, const auto& b) {
