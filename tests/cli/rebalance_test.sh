@@ -22,21 +22,57 @@ cluster() {
   done
 }
 
-steps=6000
-train=(train models/lenet5.cfg --data "$data" --batch 30 --steps "$steps" --no-eval --seed 3 --progress none)
-balanced=(--partition auto --rebalance --rebalance-every 1)
+train=(train models/lenet5.cfg --data "$data" --batch 30 --no-eval --seed 3 --progress none)
+without_end=("${train[@]}" --steps 10000000 --checkpoint-every 100000)
+balanced=(--rebalance --rebalance-every 1)
+
+# soon COMMAND...: looks for it often, two minutes at most: on a busy machine windows of a second are too unlike for a while.
+soon() {
+  local end=$((SECONDS + 120))
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return 1; }
+    sleep 0.01
+  done
+}
+# These ask about the run in $folder/$name.
+steps_done() { grep -c '"loss"' "$folder/$name/metrics.jsonl"; } 2>/dev/null
+more_steps_than() { [ "$(steps_done)" -gt "$1" ]; }
+has_changed() { grep -q '"kind":"rebalance"' "$folder/$name/events.jsonl"; } 2>/dev/null
+each_step_once() { [ "$(sed -n 's/^{"step":\([0-9]*\),"loss.*/\1/p' "$folder/$name/metrics.jsonl")" = "$(seq "$(steps_done)")" ]; }
+
+# begins NAME COMMAND...: in the background, a run without end in $folder/NAME. ends: tells it to stop, and sets status.
+begins() {
+  name=$1
+  shift
+  command_line=$*
+  timeout -k 5 400 "$@" --run "$folder/$name" --cluster "$folder/wrong.toml" "${balanced[@]}" >"$folder/out" 2>"$folder/err" </dev/null &
+  running=$!
+}
+ends() {
+  status=0
+  kill -TERM "$running"
+  wait "$running" || status=$?
+}
+# changes NAME OPTION...: trains on two ranks until the partition has changed, and somewhat longer.
+changes() {
+  local new_name=$1
+  shift
+  begins "$new_name" "$MPIEXEC" -n 2 "$TESSERA" "${without_end[@]}" "$@"
+  soon has_changed
+  soon more_steps_than "$(($(steps_done) + 200))"
+  ends
+}
 
 # The second device of the profile is said to be four times as slow as the first; here both are alike.
 cluster 1 4 >"$folder/wrong.toml"
-works 2 "${train[@]}" --run "$folder/run" --cluster "$folder/wrong.toml" "${balanced[@]}"
+changes run --partition auto
 expect 'it says why it goes on by another partition' grep -q 'another partition: pi[01] takes .* times as long as profiled' "$folder/out"
-expect 'which is an event' grep -q '"kind":"rebalance"' "$folder/run/events.jsonl"
-expect 'every step was done once' test "$(grep -c '"loss"' "$folder/run/metrics.jsonl")" -eq "$steps"
+expect 'every step was done once' each_step_once
 cp "$folder/run/partition.toml" "$folder/after.toml"
 works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/wrong.toml" --batch 30 --save "$folder/before.toml"
 different() { ! cmp -s "$1" "$2"; }
 expect 'the run keeps the partition that it ended with' different "$folder/before.toml" "$folder/after.toml"
-works 1 "${train[@]}" --run "$folder/one"
+works 1 "${train[@]}" --steps 200 --run "$folder/one"
 # losses RUN: of its first 200 steps.
 losses() { sed -n 's/.*"step":\([0-9]*\),.*"loss":\([0-9.e-]*\).*/\1 \2/p' "$1/metrics.jsonl" | head -200; }
 same_losses() {
@@ -46,7 +82,7 @@ expect 'and learns what one device learns' same_losses "$folder/run" "$folder/on
 
 # From a partition file, as a supervised run does on the devices that are left: only rank 0 reads, in any partition that follows.
 works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/wrong.toml" --batch 30 --reader 0 --save "$folder/file.toml"
-works 2 "${train[@]}" --run "$folder/from-file" --cluster "$folder/wrong.toml" --partition "$folder/file.toml" --rebalance --rebalance-every 1
+changes from-file --partition "$folder/file.toml"
 expect 'a run goes on from the partition of a file' grep -q 'another partition: pi[01] takes .* times as long as profiled' "$folder/out"
 expect 'and rank 0 still reads for all' grep -q '^reader = 0' "$folder/from-file/partition.toml"
 expect 'and learns what one device learns' same_losses "$folder/from-file" "$folder/one"
@@ -61,29 +97,14 @@ ranks_of_run() {
   done
   return 0
 }
-steps_done() { grep -c '"loss"' "$folder/supervised/metrics.jsonl"; } 2>/dev/null
-has_changed() { grep -q '"kind":"rebalance"' "$folder/supervised/events.jsonl"; } 2>/dev/null
-more_steps_than() { [ "$(steps_done)" -gt "$1" ]; }
-# soon COMMAND...: looks for it often, a minute at most.
-soon() {
-  local end=$((SECONDS + 60))
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return 1; }
-    sleep 0.01
-  done
-}
-command_line='tessera run -n 2 -- train ... --rebalance'
-timeout -k 5 240 "$TESSERA" run -n 2 -- "${train[@]}" --run "$folder/supervised" --cluster "$folder/wrong.toml" "${balanced[@]}" --checkpoint-every 100000 \
-  >"$folder/out" 2>"$folder/err" </dev/null &
-supervised=$!
+begins supervised "$TESSERA" run -n 2 -- "${without_end[@]}" --partition auto
 soon has_changed && kill -9 "$(ranks_of_run | tail -n 1)"
-changed_at=$(steps_done)
-soon more_steps_than "$((changed_at + 50))" && kill -9 "$(ranks_of_run | head -n 1)"
-status=0
-wait "$supervised" || status=$?
-expect 'a supervised run whose partition changes ends well' test "$status" -eq 0
+soon more_steps_than "$(($(steps_done) + 50))" && kill -9 "$(ranks_of_run | head -n 1)"
+soon more_steps_than "$(($(steps_done) + 200))"
+ends
+expect 'a supervised run whose partition changes stops when it is told to' test "$status" -eq 143
 expect 'its ranks were killed' test "$(grep -c '"kind":"fault"' "$folder/supervised/events.jsonl")" -eq 2
-expect 'each step was done once' test "$(sed -n 's/^{"step":\([0-9]*\),"loss.*/\1/p' "$folder/supervised/metrics.jsonl")" = "$(seq "$steps")"
+expect 'each step was done once' each_step_once
 expect 'and at most one was repeated at a time' test -z "$(grep '"kind":"recovery"' "$folder/supervised/events.jsonl" | grep -v '"repeated_steps":[01]}')"
 expect 'it learns what one device learns' same_losses "$folder/supervised" "$folder/one"
 
@@ -101,7 +122,7 @@ begun_with() {
   local how=$1
   shift
   rm -f "$folder/hello"
-  run 1 run --hostfile "$folder/hosts" --remote-shell "$folder/shell" ${how:+"$how"} -- "${train[@]}" --run "$folder/no" "$@"
+  run 1 run --hostfile "$folder/hosts" --remote-shell "$folder/shell" ${how:+"$how"} -- "${train[@]}" --steps 9 --run "$folder/no" "$@"
   expect_refusal '192\.0\.2\.77 cannot be reached'
 }
 rebalances() { [ "$(grep -o '"--rebalance"' "$folder/hello" | wc -l)" -eq 1 ]; }
@@ -118,10 +139,10 @@ begun_with '' --grid 1x2 --cluster "$folder/wrong.toml"
 expect 'not where the command says how to cut' keeps_partition
 
 # What cannot be.
-run 2 "${train[@]}" --run "$folder/no" --grid 1x2 --rebalance
+run 2 "${train[@]}" --steps 9 --run "$folder/no" --grid 1x2 --rebalance
 expect_refusal '--rebalance finds partitions as --partition auto does: give that, too, or a partition file'
 works 1 plan models/lenet5.cfg --ranks 2 --replicas 2 --batch 30 --save "$folder/replicas.toml"
-run 2 "${train[@]}" --run "$folder/no" --partition "$folder/replicas.toml" --rebalance
+run 2 "${train[@]}" --steps 9 --run "$folder/no" --partition "$folder/replicas.toml" --rebalance
 expect_refusal '--rebalance cannot go on from a partition file with .replicas.'
-run 2 "${train[@]}" --run "$folder/no" --partition auto --rebalance-every 5
+run 2 "${train[@]}" --steps 9 --run "$folder/no" --partition auto --rebalance-every 5
 expect_refusal '--rebalance'

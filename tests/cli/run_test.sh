@@ -3,7 +3,6 @@
 # there twice.
 . tests/cli/support/harness.sh
 
-time_limit=120
 data=$folder/digits
 mkdir "$data"
 make_digits "$data" 120 20
@@ -152,8 +151,7 @@ expect 'nothing stays in memory' test -z "$(in_memory)"
 go_on() {
   { timeout 100 "$TESSERA" run --silence 1 --continue "$folder/wanted" >"$folder/$1.out" 2>"$folder/$1.err" </dev/null; echo $? >"$folder/$1.code"; } &
 }
-works 2 "${training[@]}" --grid 1x2 --steps 12000 --run "$folder/whole12000"
-supervise wanted 2 --grid 1x2 --steps 12000 --checkpoint-every 100000
+supervise wanted 2 --grid 1x2 --steps 10000000 --checkpoint-every 1000000
 at_step wanted 10
 go_on refused && wait $!
 expect 'a second supervisor is refused' test "$(cat "$folder/refused.code")" -eq 75
@@ -166,9 +164,16 @@ finished
 go_on one
 first=$!
 go_on other
+wait -n "$first" $!
+at_step wanted $(($(losses "$folder/wanted" | wc -l) + 600))
+kill -TERM "$(processes run | head -n 1)"
 wait "$first" $!
-expect 'one of two ends well, the other is refused' test "$(sort -n "$folder/one.code" "$folder/other.code" | tr '\n' ' ')" = '0 75 '
-expect 'no step is lost or there twice' same_losses "$folder/whole12000" "$folder/wanted" 0
+expect 'one of two goes on until it is told to stop, the other is refused' \
+  test "$(sort -n "$folder/one.code" "$folder/other.code" | tr '\n' ' ')" = '75 143 '
+expect 'no step is lost or there twice' test "$(losses "$folder/wanted" | sed 's/ .*//')" = "$(seq "$(losses "$folder/wanted" | wc -l)")"
+mkdir "$folder/first"
+head -n 600 "$folder/wanted/metrics.jsonl" >"$folder/first/metrics.jsonl"
+expect 'each has its loss' same_losses "$folder/whole2" "$folder/first" 0
 nothing_stays 'two supervisors'
 
 # A disk that is full for a while: ranks wait for room, and no step is lost. Only where the tests run as root.
