@@ -71,6 +71,7 @@ std::string WorldStart::cluster_of(const std::vector<int>& devices) const {
   }
   const partitioner::ClusterProfile all = partitioner::read_cluster_profile(given);
   std::vector<int> places;
+  places.reserve(devices.size());
   for (const int device : devices) {
     places.push_back(devices_.place_of(device));
   }
