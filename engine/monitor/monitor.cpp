@@ -48,6 +48,12 @@ DeviceSampler sampler_of(const MonitorOptions& options,
                         .meters = meters_of_rank(options.meters, hosts, communicator.rank())});
 }
 
+// Of several ranks on one machine the first tells what is the machine's.
+bool is_first_of_host(const std::vector<std::string>& hosts, int rank) {
+  const auto own = hosts.begin() + rank;
+  return std::find(hosts.begin(), own, *own) == own;
+}
+
 LineTexts line_texts(const std::string& host, const std::vector<RankMeter>& meters) {
   LineTexts texts{.host = json_string(host)};
   for (const RankMeter& meter : meters) {
@@ -141,6 +147,16 @@ void Monitor::take_sample() {
   sample.t_s = clock_->t_s();
   sample.step = step_;
   (void)mailbox_.post(letter_of(Kind::Sample, bytes_of(&std::as_const(sample), 1)));
+  look_at_throttling(sample);
+}
+
+void Monitor::look_at_throttling(const MonitorSample& sample) {
+  if (!is_first_of_host(hosts_, communicator_->rank())) {
+    return;
+  }
+  if (const auto text = throttle_watch_.look(sample)) {
+    (void)mailbox_.post(letter_of(Kind::Throttling, bytes_of(text->data(), std::ssize(*text))));
+  }
 }
 
 void Monitor::post_problems() {

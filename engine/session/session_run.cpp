@@ -262,9 +262,9 @@ void SessionRun::warn_of_risen_loss() {
 }
 
 void SessionRun::warn_of_unequal_copies() {
-  const std::optional<std::string> text = communicator_.agree(unequal_copies_);
+  const std::optional<std::string> text = communicator_.agree(copies_.found());
   on_root(communicator_, [&] {
-    if (text && !told_of_copies_) {
+    if (text && !copies_.found()) {
       warn(*text);
     }
   });
@@ -343,7 +343,7 @@ std::optional<MonitorOptions> SessionRun::monitor_options() const {
   if (!request_.monitor) {
     return std::nullopt;
   }
-  MonitorOptions options{.meters = request_.meters};
+  MonitorOptions options{.meters = request_.meters, .root = request_.machine_root};
   options.warn = [this](const std::string& text) { warn(text); };
   options.throttling = [this](const std::string& host, const std::string& text) {
     run_log_.tell("throttling", host + " is " + text, {.device = host});

@@ -14,6 +14,7 @@
 #include "engine/recovery/kept_state.h"
 #include "engine/run_log/run_log.h"
 #include "engine/run_log/run_record.h"
+#include "engine/session/copy_watch.h"
 #include "engine/session/faults_since.h"
 #include "engine/session/partition_chooser.h"
 #include "engine/session/picture_wait.h"
@@ -142,14 +143,13 @@ class SessionRun {
   partitioner::Partition partition_;  // that there is now
   TrainingPhases phases_;
   RunRecord record_;
-  bool owes_test_ = false;                     // of the epoch that ended with the run to resume
-  StepComparison step_comparison_;             // rank 0
-  std::optional<LossTrend> loss_trend_;        // rank 0 adds to it
-  std::optional<std::string> unequal_copies_;  // of parameters, on the ranks that know of some
-  bool told_of_copies_ = false;                // rank 0
-  PictureWait picture_wait_;                   // rank 0
-  std::optional<FaultsSince> faults_;          // rank 0
-  std::optional<KeptState> kept_state_;        // by the plan at hand
+  bool owes_test_ = false;               // of the epoch that ended with the run to resume
+  StepComparison step_comparison_;       // rank 0
+  std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
+  CopyWatch copies_;                     // of parameters
+  PictureWait picture_wait_;             // rank 0
+  std::optional<FaultsSince> faults_;    // rank 0
+  std::optional<KeptState> kept_state_;  // by the plan at hand
 };
 
 }  // namespace tessera::engine

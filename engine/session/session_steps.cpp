@@ -8,31 +8,11 @@
 #include "engine/files/run_files.h"
 #include "engine/session/session_run.h"
 #include "engine/system/stop_request.h"
-#include "engine/train/copy_equality.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
-
-namespace {
-
-std::string told(const UnequalCopies& unequal, Index step) {
-  return fmt::format(
-      "after step {} ranks hold different values of {}{}: rank {} than rank {} (run.json names "
-      "their "
-      "hosts); each value is computed by one rank, which sends it to the others, so a device or "
-      "its "
-      "network has damaged some: see what its kernel says (dmesg), and resume without it from a "
-      "checkpoint of an earlier step",
-      step,
-      unequal.parameter,
-      unequal.parameters > 1 ? fmt::format(" and {} more", unequal.parameters - 1) : "",
-      fmt::join(unequal.ranks, ", "),
-      unequal.lowest);
-}
-
-}  // namespace
 
 // That a part of the steps begins, and that it is over.
 class SessionRun::StepsTold {
@@ -233,17 +213,11 @@ void SessionRun::add_observers(TrainingRun& run) {
 }
 
 void SessionRun::compare_copies(TrainingRun& run) {
-  constexpr Index kSteps = 100;  // between comparisons: of their time next to nothing is left
   run.add({.step = [this](Index step, const StepResult& /*result*/) {
-    if (unequal_copies_ || (step % kSteps != 0 && step != length_.last_step)) {
-      return;
-    }
-    if (const auto unequal = unequal_copies(phases_.now()->trainer().execution())) {
-      unequal_copies_ = told(*unequal, step);
-      told_of_copies_ = communicator_.rank() == 0;
-      if (told_of_copies_) {
-        warn(*unequal_copies_);
-      }
+    const auto unequal =
+        copies_.look(phases_.now()->trainer().execution(), step, length_.last_step);
+    if (unequal && communicator_.rank() == 0) {
+      warn(*unequal);
     }
   }});
 }

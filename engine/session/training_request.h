@@ -91,8 +91,9 @@ struct TrainingRequest {
   // Go on by another partition where devices change their speed, measured over so many seconds of
   // steps. Nothing: keep the first.
   std::optional<double> rebalance_window_s = {};
-  bool monitor = true;                 // record each device once a second
-  std::vector<MeterSpec> meters = {};  // of electric power; empty: what each machine has
+  bool monitor = true;                       // record each device once a second
+  std::vector<MeterSpec> meters = {};        // of electric power; empty: what each machine has
+  std::filesystem::path machine_root = "/";  // that proc, sys and dev lie in, for the monitor
 
   // For the records of the run.
   std::string program_version = {};

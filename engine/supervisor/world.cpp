@@ -24,9 +24,16 @@ World::World(Index number, std::vector<int> devices, double now_s)
     : number_(number),
       devices_(std::move(devices)),
       pmi_(size(), process_mapping(ranks_of_devices(devices_))),
+      heard_(devices_.size()),
       ends_(devices_.size()),
       started_s_(now_s),
       moved_s_(now_s) {}
+
+std::optional<int> World::first_silent() const {
+  const auto silent = std::find(heard_.begin(), heard_.end(), false);
+  return silent == heard_.end() ? std::nullopt
+                                : std::optional(static_cast<int>(silent - heard_.begin()));
+}
 
 void World::finish_step(Index step, Index last, double now_s) {
   constexpr std::size_t kLatest = 15;

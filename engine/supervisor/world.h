@@ -23,9 +23,14 @@ class World {
   [[nodiscard]] bool has_rank(Index rank) const { return rank >= 0 && rank < size(); }
   [[nodiscard]] PmiServer& pmi() { return pmi_; }
 
+  // A rank has said something.
+  void hear(int rank) { heard_[static_cast<std::size_t>(rank)] = true; }
   void finish_step(Index step, Index last, double now_s);
   void finish_rank(int rank, const ProcessEnd& end);
 
+  // The first rank that has said nothing at all, not even how others can reach it: nothing where
+  // all have.
+  [[nodiscard]] std::optional<int> first_silent() const;
   // 0: none is finished yet.
   [[nodiscard]] Index step() const { return step_; }
   [[nodiscard]] Index last_step() const { return last_; }
@@ -45,6 +50,7 @@ class World {
   Index number_;
   std::vector<int> devices_;
   PmiServer pmi_;
+  std::vector<bool> heard_;  // of ranks
   std::vector<std::optional<ProcessEnd>> ends_;
   std::optional<ProcessEnd> failure_;
   std::vector<double> latest_s_;  // of steps
@@ -55,7 +61,9 @@ class World {
   double moved_s_;
 };
 
-inline constexpr int kWrongInput = 2;  // an exit code; also that of a full disk
+// Exit codes of ranks.
+inline constexpr int kWrongInput = 2;      // also that of a full disk
+inline constexpr int kWaitedTooLong = 75;  // for other ranks, also while they start
 
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <thread>
@@ -74,6 +75,7 @@ class AgentLine::Thread {
  private:
   void beat() {
     constexpr int kBetween_ms = 250;
+    ::pthread_setname_np(::pthread_self(), "signs of life");
     while (!ends_) {
       tell(agent_, R"({"beat":1})");
       tell_work();

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -367,6 +368,35 @@ TEST_CASE("a session refuses on all ranks what cannot be trained") {
   fixture.request.partition.grid.reset();
   fixture.request.model = fixture.folder / "none.cfg";
   CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+}
+
+TEST_CASE(
+    "a machine that its firmware slows down is an event of the run, once whatever its ranks") {
+  Fixture fixture;
+  fixture.request.monitor = true;
+  fixture.request.machine_root = fixture.folder / "machine";
+  const std::filesystem::path firmware =
+      fixture.request.machine_root / "sys/devices/platform/soc/soc:firmware";
+  if (fixture.world.rank() == 0) {
+    std::filesystem::create_directories(firmware);
+    std::ofstream(firmware / "get_throttled") << "5\n";
+  }
+  fixture.world.barrier();
+  fixture.train();
+  if (fixture.world.rank() == 0) {
+    std::vector<nlohmann::json> told;
+    std::ifstream events(fixture.folder / "run/events.jsonl");
+    for (std::string line; std::getline(events, line);) {
+      if (const auto event = nlohmann::json::parse(line); event["kind"] == "throttling") {
+        told.push_back(event);
+      }
+    }
+    CHECK(told.size() == 1);
+    for (const auto& event : told) {
+      const std::string host = event["device"];
+      CHECK(event["text"] == host + " is slowed down: low voltage, throttled");
+    }
+  }
 }
 
 TEST_CASE("an error of an observer ends the steps, and they are said to end") {

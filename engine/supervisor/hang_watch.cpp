@@ -1,0 +1,50 @@
+#include "engine/supervisor/hang_watch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/supervision.h"
+
+namespace tessera::engine {
+
+void HangWatch::begin() {
+  phase_.clear();
+  stuck_.clear();
+}
+
+void HangWatch::take(int rank, const nlohmann::json& status, double now_s) {
+  if (rank == 0 && status.find("phase") != status.end()) {
+    phase_ = text_in(status, "phase");
+    steps_ = number_in(status, "steps");
+    bytes_ = number_in(status, "bytes");
+    since_s_ = now_s;
+  }
+  if (status.find("works") != status.end()) {
+    worked_s_ = now_s;
+    stuck_.erase(rank);
+  } else if (status.find("stuck") != status.end()) {
+    stuck_.insert(rank);
+  }
+}
+
+std::optional<HangWatch::Hang> HangWatch::look(const Progress& progress, double now_s) const {
+  const auto late_s =
+      longest_phase_s(phase_, {.step_s = progress.step_s, .steps = steps_, .bytes = bytes_});
+  const double moved_s = std::max(progress.moved_s, since_s_);
+  if (!late_s) {
+    const double idle_s = now_s - std::max(moved_s, worked_s_);
+    return idle_s > longest_idle_s(silence_s_)
+               ? std::optional(Hang{fmt::format("nothing was done for {:.0f} s", idle_s),
+                                    stuck_.empty() ? std::nullopt : std::optional(*stuck_.begin())})
+               : std::nullopt;
+  }
+  if (progress.pausing_since_s && now_s - std::max(*progress.pausing_since_s, since_s_) > *late_s) {
+    return Hang{"ranks did not pause"};
+  }
+  return now_s - moved_s > *late_s ? std::optional(Hang{fmt::format(
+                                         "no step was finished for {:.0f} s", now_s - moved_s)})
+                                   : std::nullopt;
+}
+
+}  // namespace tessera::engine

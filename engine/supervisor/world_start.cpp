@@ -1,0 +1,159 @@
+#include "engine/supervisor/world_start.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <iterator>
+
+#include "engine/files/atomic_file.h"
+#include "engine/supervisor/state_folder.h"
+#include "engine/supervisor/training_words.h"
+#include "partitioner/cost/cluster_profile.h"
+
+namespace tessera::engine {
+
+using nlohmann::json;
+
+std::vector<int> profile_rows(const std::vector<Host>& hosts, const std::vector<int>& places) {
+  std::vector<int> first_rank(hosts.size());
+  int ranks = 0;
+  for (std::size_t place = 0; place < hosts.size(); ++place) {
+    first_rank[place] = ranks;
+    ranks += hosts[place].ranks;
+  }
+  std::vector<int> rows;
+  for (const int number : places) {
+    const auto place = static_cast<std::size_t>(number);
+    for (int i = 0; i < hosts[place].ranks; ++i) {
+      rows.push_back(first_rank[place] + i);
+    }
+  }
+  return rows;
+}
+
+json files_named_in(const std::vector<std::string>& words, const std::filesystem::path& folder) {
+  json files = json::object();
+  for (const char* option : {"--partition", "--cluster"}) {
+    const std::filesystem::path file = value_of(words, option);
+    if (file.parent_path() == folder) {
+      std::ifstream content(file);
+      files[file.filename().string()] =
+          std::string(std::istreambuf_iterator<char>(content), std::istreambuf_iterator<char>());
+    }
+  }
+  return files;
+}
+
+WorldStart::WorldStart(const SupervisorRequest& request,
+                       const SupervisorRecord& record,
+                       RunDevices& devices)
+    : request_(request),
+      record_(record),
+      devices_(devices),
+      folder_(StateFolder::of_run(record.run_number)),
+      spare_plans_(folder_) {}
+
+std::vector<int> WorldStart::devices_of_ranks() const {
+  std::vector<int> devices;
+  for (const int device : devices_.roster().taking_part()) {
+    devices.insert(
+        devices.end(), static_cast<std::size_t>(devices_.link(device).host().ranks), device);
+  }
+  return devices;
+}
+
+// The profile of these devices, in a file; empty where none is known.
+std::string WorldStart::cluster_of(const std::vector<int>& devices) const {
+  const std::string given = value_of(record_.words, "--cluster");
+  if (given.empty()) {
+    return "";
+  }
+  const partitioner::ClusterProfile all = partitioner::read_cluster_profile(given);
+  std::vector<int> places;
+  places.reserve(devices.size());
+  for (const int device : devices) {
+    places.push_back(devices_.place_of(device));
+  }
+  int ranks = 0;
+  for (const Host& host : record_.hosts) {
+    ranks += host.ranks;
+  }
+  if (ranks > all.size()) {
+    return "";
+  }
+  const std::filesystem::path file =
+      folder_ / fmt::format("cluster-{}.toml", fmt::join(devices, "-"));
+  write_atomically(file, to_text(devices_of(all, profile_rows(record_.hosts, places))));
+  return file.string();
+}
+
+std::vector<std::string> WorldStart::words_now(bool again) const {
+  std::vector<std::string> words = record_.words;
+  if (again) {
+    words = without(words, {{}, {"--force"}});
+  }
+  const std::vector<int> devices = devices_.roster().taking_part();
+  if (static_cast<int>(devices.size()) < devices_.size()) {
+    words = words_for_other_devices(words, spare_plans_.found(devices), cluster_of(devices));
+  }
+  // Of two devices that do not reach each other, while both reach this one.
+  if (value_of(words, "--stall-timeout").empty()) {
+    words.insert(words.end(), {"--stall-timeout", "10"});
+  }
+  words.insert(words.begin(), request_.agents.program);
+  return words;
+}
+
+void WorldStart::start(const World& world, bool again) {
+  const std::vector<std::string> words = words_now(again);
+  const json files = files_named_in(words, folder_);
+  for (int device = 0; device < devices_.size(); ++device) {
+    AgentLink& agent = devices_.link(device);
+    if (!agent.is_ready()) {
+      continue;
+    }
+    std::vector<int> ranks;
+    for (int rank = 0; rank < world.size(); ++rank) {
+      if (world.device_of(rank) == device) {
+        ranks.push_back(rank);
+      }
+    }
+    agent.send(ranks.empty() ? json{{"do", "kill"}}
+                             : json{{"do", "start"},
+                                    {"world", world.number()},
+                                    {"ranks", ranks},
+                                    {"size", world.size()},
+                                    {"again", again ? 1 : 0},
+                                    {"files", files},
+                                    {"words", words}});
+  }
+}
+
+void WorldStart::plan_ahead(const World* world) {
+  constexpr Index kSettled = 3;  // steps
+  if (world != nullptr && world->steps_done() == kSettled) {
+    const std::vector<int> all = devices_.roster().taking_part();
+    for (const int lost : all) {
+      std::vector<int> left = all;
+      left.erase(std::find(left.begin(), left.end(), lost));
+      if (devices_.link(lost).is_here() || left.empty()) {
+        continue;
+      }
+      int ranks = 0;
+      for (const int device : left) {
+        ranks += devices_.link(device).host().ranks;
+      }
+      std::vector<std::string> words = words_to_plan(record_.words,
+                                                     request_.model,
+                                                     ranks,
+                                                     cluster_of(left),
+                                                     spare_plans_.file_of(left).string());
+      words.insert(words.begin(), request_.agents.program);
+      spare_plans_.want(left, words);
+    }
+  }
+  spare_plans_.look();
+}
+
+}  // namespace tessera::engine
