@@ -74,7 +74,7 @@ sed 's/^max_crop=.*/max_crop=700/' "$folder/m.cfg" >"$folder/large.cfg"
 photos=(train "$folder/large.cfg" --data "$folder/photos" --progress none --no-eval --partition auto)
 works 1 "${photos[@]}" --epochs 2 --run "$folder/limit-off" --cache off
 total=$(grep -m 1 '"total":' "$folder/limit-off/memory.json" | tr -dc 0-9)
-limit=$(((total >> 20) + 2))
+limit=$(((total >> 20) + 3))
 works 1 "${photos[@]}" --epochs 2 --run "$folder/limited" --memory-limit "$limit"
 expect 'pictures that the limit leaves no memory for are in the folder of the run' grep -qx "$folder/limited/pictures" <(cache_of limited place)
 expect 'they take no memory' test "$(memory_of limited planned)" -lt 100000
