@@ -22,15 +22,6 @@ has_ended() { [ "$status" -eq 0 ] && grep -q '"exit_code": 0' "$folder/$1/run.js
 # kept_files: how many.
 kept_files() { find "$folder/state" -name '*.kept' | wc -l; }
 
-# soon COMMAND...: looks for it often, a minute at most.
-soon() {
-  local end=$((SECONDS + 60))
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return; }
-    sleep 0.01
-  done
-}
-
 # disturbed NAME RANKS SEED ARGUMENT...: the same as NAME without disturbance, killed at random moments until it ends by itself.
 disturbed() {
   local name=$1 ranks=$2 again='' kills=0 before tries victims

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # A device on which ranks hang again and again before a step is finished, or do not even start, is left out of a supervised run,
 # which goes on without it and takes it back later; one whose agent is killed is left out at once, also together with that of this
-# machine. Three devices on this machine: two of them see a
-# /dev/shm of their own, and so have an agent and a state of their own.
+# machine. Three devices on this machine: two of them see a /dev/shm of their own, and so have an agent and a state of their own.
 . tests/cli/support/harness.sh
 
 # What a shell does to run its arguments with a /dev/shm that nobody else has.
@@ -33,17 +32,6 @@ process_of() {
     [[ $environment == *"TESSERA_TEST=$folder"* && $environment == *"TESSERA_TEST_DEVICE=$1"* ]] && echo "$pid" && return
   done
   return 1
-}
-# soon COMMAND...: looks for it often, a minute at most.
-soon() {
-  local end=$((SECONDS + 60))
-  until "$@"; do
-    if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$supervised" 2>/dev/null; then
-      fail "this should come: $*"
-      return 1
-    fi
-    sleep 0.01
-  done
 }
 said() { grep -qE -e "$1" "$folder/err"; }
 steps() { losses "$folder/run" 2>/dev/null | wc -l; }
@@ -101,7 +89,6 @@ kill -INT "$(supervisor)"
 status=0
 wait "$supervised" || status=$?
 expect 'it ends when it is told to' test "$status" -eq 130
-head -n 8 "$folder/run/metrics.jsonl" >"$folder/first8"
-mkdir "$folder/first" && mv "$folder/first8" "$folder/first/metrics.jsonl"
-expect 'each step was done once' test "$(losses "$folder/run" | cut -d ' ' -f 1)" = "$(seq "$(steps)")"
+first_steps 8 "$folder/run" "$folder/first"
+expect 'each step was done once' each_step_once "$folder/run"
 expect 'with the losses of one device' same_losses "$folder/whole" "$folder/first" 1e-3

@@ -26,19 +26,10 @@ train=(train models/lenet5.cfg --data "$data" --batch 30 --no-eval --seed 3 --pr
 without_end=("${train[@]}" --steps 10000000 --checkpoint-every 100000)
 balanced=(--rebalance --rebalance-every 1)
 
-# soon COMMAND...: looks for it often, two minutes at most: on a busy machine windows of a second are too unlike for a while.
-soon() {
-  local end=$((SECONDS + 120))
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return 1; }
-    sleep 0.01
-  done
-}
 # These ask about the run in $folder/$name.
-steps_done() { grep -c '"loss"' "$folder/$name/metrics.jsonl"; } 2>/dev/null
+steps_done() { losses "$folder/$name" | wc -l; } 2>/dev/null
 more_steps_than() { [ "$(steps_done)" -gt "$1" ]; }
 has_changed() { grep -q '"kind":"rebalance"' "$folder/$name/events.jsonl"; } 2>/dev/null
-each_step_once() { [ "$(sed -n 's/^{"step":\([0-9]*\),"loss.*/\1/p' "$folder/$name/metrics.jsonl")" = "$(seq "$(steps_done)")" ]; }
 
 # begins NAME COMMAND...: in the background, a run without end in $folder/NAME. ends: tells it to stop, and sets status.
 begins() {
@@ -67,25 +58,23 @@ changes() {
 cluster 1 4 >"$folder/wrong.toml"
 changes run --partition auto
 expect 'it says why it goes on by another partition' grep -q 'another partition: pi[01] takes .* times as long as profiled' "$folder/out"
-expect 'every step was done once' each_step_once
+expect 'which is an event' grep -q '"kind":"rebalance"' "$folder/run/events.jsonl"
+expect 'every step was done once' each_step_once "$folder/run"
 cp "$folder/run/partition.toml" "$folder/after.toml"
 works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/wrong.toml" --batch 30 --save "$folder/before.toml"
 different() { ! cmp -s "$1" "$2"; }
 expect 'the run keeps the partition that it ended with' different "$folder/before.toml" "$folder/after.toml"
 works 1 "${train[@]}" --steps 200 --run "$folder/one"
-# losses RUN: of its first 200 steps.
-losses() { sed -n 's/.*"step":\([0-9]*\),.*"loss":\([0-9.e-]*\).*/\1 \2/p' "$1/metrics.jsonl" | head -200; }
-same_losses() {
-  paste <(losses "$1") <(losses "$2") | awk '{ d = $2 - $4; if ($1 != $3 || d > 1e-3 || d < -1e-3) bad = 1 } END { exit bad || NR != 200 }'
-}
-expect 'and learns what one device learns' same_losses "$folder/run" "$folder/one"
+# learns_the_same RUN: in its first 200 steps, as one device.
+learns_the_same() { first_steps 200 "$folder/$1" "$folder/first-of-$1" && same_losses "$folder/first-of-$1" "$folder/one" 1e-3; }
+expect 'and learns what one device learns' learns_the_same run
 
 # From a partition file, as a supervised run does on the devices that are left: only rank 0 reads, in any partition that follows.
 works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/wrong.toml" --batch 30 --reader 0 --save "$folder/file.toml"
 changes from-file --partition "$folder/file.toml"
 expect 'a run goes on from the partition of a file' grep -q 'another partition: pi[01] takes .* times as long as profiled' "$folder/out"
 expect 'and rank 0 still reads for all' grep -q '^reader = 0' "$folder/from-file/partition.toml"
-expect 'and learns what one device learns' same_losses "$folder/from-file" "$folder/one"
+expect 'and learns what one device learns' learns_the_same from-file
 
 # Under a supervisor: ranks are killed as soon as the partition has changed, and again later. What they keep is laid out by each
 # partition anew, so they go on from the last finished step.
@@ -104,9 +93,9 @@ soon more_steps_than "$(($(steps_done) + 200))"
 ends
 expect 'a supervised run whose partition changes stops when it is told to' test "$status" -eq 143
 expect 'its ranks were killed' test "$(grep -c '"kind":"fault"' "$folder/supervised/events.jsonl")" -eq 2
-expect 'each step was done once' each_step_once
+expect 'each step was done once' each_step_once "$folder/supervised"
 expect 'and at most one was repeated at a time' test -z "$(grep '"kind":"recovery"' "$folder/supervised/events.jsonl" | grep -v '"repeated_steps":[01]}')"
-expect 'it learns what one device learns' same_losses "$folder/supervised" "$folder/one"
+expect 'it learns what one device learns' learns_the_same supervised
 
 # `tessera run` asks for it by itself, for several devices whose profile a search has cut by. A device that cannot be reached is told
 # of the run before that is found out.

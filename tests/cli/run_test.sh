@@ -170,9 +170,8 @@ kill -TERM "$(processes run | head -n 1)"
 wait "$first" $!
 expect 'one of two goes on until it is told to stop, the other is refused' \
   test "$(sort -n "$folder/one.code" "$folder/other.code" | tr '\n' ' ')" = '75 143 '
-expect 'no step is lost or there twice' test "$(losses "$folder/wanted" | sed 's/ .*//')" = "$(seq "$(losses "$folder/wanted" | wc -l)")"
-mkdir "$folder/first"
-head -n 600 "$folder/wanted/metrics.jsonl" >"$folder/first/metrics.jsonl"
+expect 'no step is lost or there twice' each_step_once "$folder/wanted"
+first_steps 600 "$folder/wanted" "$folder/first"
 expect 'each has its loss' same_losses "$folder/whole2" "$folder/first" 0
 nothing_stays 'two supervisors'
 

@@ -115,6 +115,24 @@ same_losses() {
     END { exit bad > 0 || NR == 0 }'
 }
 
+# first_steps COUNT RUN FOLDER: a run of which the first steps of another one are all; that one was not tested meanwhile.
+first_steps() {
+  mkdir "$3"
+  head -n "$1" "$2/metrics.jsonl" >"$3/metrics.jsonl"
+}
+
+# each_step_once RUN: from the first one on.
+each_step_once() { [ "$(losses "$1" | sed 's/ .*//')" = "$(seq "$(losses "$1" | wc -l)")" ]; }
+
+# soon COMMAND...: looks for it often, two minutes at most: whatever it is takes as long as a busy machine needs.
+soon() {
+  local end=$((SECONDS + 120))
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || { fail "this should come: $*"; return 1; }
+    sleep 0.01
+  done
+}
+
 # as_planned NAME: what the kernel counted on each rank is what was planned, within 5 % and a few MiB; or no more than a process
 # takes for a moment while MPI starts.
 as_planned() {
