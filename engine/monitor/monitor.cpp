@@ -12,6 +12,7 @@
 #include "engine/comm/own_address.h"
 #include "engine/comm/rank_equality.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/system/host_name.h"
 
 namespace tessera::engine {
 
@@ -46,12 +47,6 @@ DeviceSampler sampler_of(const MonitorOptions& options,
                         .interface = interface_of(own_address()),
                         .pulse = communicator.pulse(),
                         .meters = meters_of_rank(options.meters, hosts, communicator.rank())});
-}
-
-// Of several ranks on one machine the first tells what is the machine's.
-bool is_first_of_host(const std::vector<std::string>& hosts, int rank) {
-  const auto own = hosts.begin() + rank;
-  return std::find(hosts.begin(), own, *own) == own;
 }
 
 LineTexts line_texts(const std::string& host, const std::vector<RankMeter>& meters) {
@@ -151,7 +146,7 @@ void Monitor::take_sample() {
 }
 
 void Monitor::look_at_throttling(const MonitorSample& sample) {
-  if (!is_first_of_host(hosts_, communicator_->rank())) {
+  if (!is_first_on_host(hosts_, communicator_->rank())) {
     return;
   }
   if (const auto text = throttle_watch_.look(sample)) {

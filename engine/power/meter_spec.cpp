@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <string_view>
 
+#include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/spelling.h"
@@ -147,15 +148,15 @@ RankMeters meters_of_rank(const std::vector<MeterSpec>& specs,
                           int rank) {
   expect_places(specs, hosts);
   const std::string& host = hosts[static_cast<std::size_t>(rank)];
-  const auto first = std::find(hosts.begin(), hosts.end(), host) - hosts.begin();
+  const bool is_first = is_first_on_host(hosts, rank);
   RankMeters meters;
-  meters.board.kind = first == rank ? MeterKind::Automatic : MeterKind::None;
+  meters.board.kind = is_first ? MeterKind::Automatic : MeterKind::None;
   for (const MeterSpec& spec : specs) {
     if (spec.cluster && rank == 0) {
       meters.cluster = spec;
     }
     // A meter of this host goes before one of every machine.
-    if (!spec.cluster && first == rank &&
+    if (!spec.cluster && is_first &&
         (spec.host == host || (spec.host.empty() && meters.board.host.empty()))) {
       meters.board = spec;
     }
