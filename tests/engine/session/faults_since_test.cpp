@@ -26,7 +26,7 @@ std::vector<std::string> told_by(FaultsSince& faults) {
 }
 
 std::string fault_line(double since_s, const std::string& text) {
-  return fmt::format(R"({{"unix_s":{:.3f},"text":"{}","device":"pi3"}})", unix_s() - since_s, text);
+  return fmt::format(R"({{"unix_s":{},"text":"{}","device":"pi3"}})", unix_s() - since_s, text);
 }
 
 TEST_CASE("faults are told once, and what they have cost after the first step") {
