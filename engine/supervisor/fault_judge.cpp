@@ -1,14 +1,14 @@
 #include "engine/supervisor/fault_judge.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tessera::engine {
 
 namespace {
 
-// Faults without a finished step between them, before a device that had them is left out, or, where
-// none is left to leave out, the run is given up.
-constexpr int kMostFaultsInARow = 3;
-
-// How many of them a device may have before it is left out.
+// How many faults of this kind a device may have, without a finished step between, before it is
+// left out.
 int most_faults(FaultKind kind) {
   switch (kind) {
     case FaultKind::Memory:
@@ -20,7 +20,13 @@ int most_faults(FaultKind kind) {
     case FaultKind::Ended:
       break;
   }
-  return kMostFaultsInARow;
+  return 3;
+}
+
+// Before the run is given up, as the device is the supervisor's own. What has ended a rank or the
+// agent may pass; a rank that needs too much memory or hangs does so again.
+int most_faults_here(FaultKind kind) {
+  return kind == FaultKind::Ended || kind == FaultKind::Lost ? 10 : 3;
 }
 
 }  // namespace
@@ -29,17 +35,27 @@ FaultJudge::Verdict FaultJudge::judge(FaultKind kind, bool here, double moved_s)
   stand_still(moved_s);
   ++in_a_row_;
   if (here) {
-    // Somebody has killed the agent; this machine itself is there.
-    if (kind == FaultKind::Lost && in_a_row_ <= kMostFaultsInARow) {
-      return Verdict::StartAgent;
+    if (in_a_row_ >= most_faults_here(kind)) {
+      return Verdict::GiveUp;
     }
-    return in_a_row_ < kMostFaultsInARow ? Verdict::SameDevices : Verdict::GiveUp;
+    // Somebody has killed the agent; this machine itself is there.
+    return kind == FaultKind::Lost ? Verdict::StartAgent : Verdict::SameDevices;
   }
   if (in_a_row_ < most_faults(kind)) {
     return Verdict::SameDevices;
   }
   in_a_row_ = 0;  // those that are left begin anew
   return Verdict::LeaveOut;
+}
+
+double FaultJudge::pause_s() const {
+  constexpr int kWithoutPause = 2;
+  constexpr double kFirst_s = 0.5;
+  constexpr double kLongest_s = 16;
+  if (in_a_row_ <= kWithoutPause) {
+    return 0;
+  }
+  return std::min(std::ldexp(kFirst_s, in_a_row_ - kWithoutPause - 1), kLongest_s);
 }
 
 std::optional<double> FaultJudge::finish_step(double now_s) {

@@ -37,6 +37,9 @@ class FaultJudge {
 
   // Faults without a finished step between them, and without a change of devices.
   [[nodiscard]] int in_a_row() const { return in_a_row_; }
+  // How long to wait before ranks start again: not at all after the first faults in a row, then
+  // longer each time, for whatever ends them to pass.
+  [[nodiscard]] double pause_s() const;
   // How long the run stood still when it did last.
   [[nodiscard]] double change_s() const { return change_s_; }
 

@@ -85,6 +85,7 @@ class SupervisedRun {
   void write_record() const;
   void finish_copy();
   // Whether the run has begun before the ranks that there are.
+  [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
   [[nodiscard]] bool goes_on() const { return worlds_ > 1 || request_.goes_on; }
   void say(const std::string& text) const { request_.say(printable(text)); }
   [[nodiscard]] const std::string& name_of(int device) const { return devices_.name_of(device); }
@@ -101,6 +102,7 @@ class SupervisedRun {
   std::optional<World> world_;
   Index worlds_ = 0;
   int signal_ = 0;
+  double start_from_s_ = 0;                // ranks do not start before
   std::optional<double> pausing_since_s_;  // ranks were asked to pause
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
@@ -314,9 +316,12 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
     exit_code_ = 128 + signal_;
     return;
   }
+  const double pause_s = faults_.pause_s();
+  start_from_s_ = now_s() + pause_s;
+  const std::string when = pause_s > 0 ? fmt::format(" in {:g} s", pause_s) : "";
   switch (verdict) {
     case FaultJudge::Verdict::StartAgent:
-      say(what);
+      say(fmt::format("{}: starting there again{}", what, when));
       devices_.start_agent(device);
       world_.reset();
       return;
@@ -326,7 +331,7 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       exit_code_ = kNoGoingOn;
       return;
     case FaultJudge::Verdict::SameDevices:
-      say(what + ": going on with the same devices");
+      say(fmt::format("{}: going on with the same devices{}", what, when));
       break;
     case FaultJudge::Verdict::LeaveOut:
       devices_.leave_out(device);
@@ -346,7 +351,9 @@ void SupervisedRun::note_fault(const std::string& what, int device) const {
 
 void SupervisedRun::look_at_world() {
   if (!world_) {
-    if (devices_.link(0).is_ready()) {
+    if (signal_ != 0) {
+      exit_code_ = 128 + signal_;
+    } else if (may_start()) {
       start_world();
     }
     return;
@@ -439,7 +446,8 @@ void SupervisedRun::start_world() {
   met_full_disk_ = false;
   full_since_.reset();
   hang_watch_.begin();
-  if (!devices_.link(0).is_ready()) {  // look_at_world() starts it once there is an agent again
+  if (!may_start()) {  // look_at_world() starts it then
+    devices_.tell_all(json{{"do", "kill"}});
     world_.reset();
     return;
   }

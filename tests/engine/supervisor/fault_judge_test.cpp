@@ -34,13 +34,28 @@ TEST_CASE("a device is left out at its first, second or third fault, depending o
 }
 
 TEST_CASE("the supervisor's own device is never left out: the run is given up") {
-  for (const FaultKind kind :
-       {FaultKind::Ended, FaultKind::Memory, FaultKind::Hangs, FaultKind::Unheard}) {
+  for (const FaultKind kind : {FaultKind::Memory, FaultKind::Hangs, FaultKind::Unheard}) {
     CHECK(verdicts_in_a_row(kind, true, 3) ==
           Verdicts{Verdict::SameDevices, Verdict::SameDevices, Verdict::GiveUp});
   }
-  CHECK(verdicts_in_a_row(FaultKind::Lost, true, 4) ==
-        Verdicts{Verdict::StartAgent, Verdict::StartAgent, Verdict::StartAgent, Verdict::GiveUp});
+  Verdicts ended(10, Verdict::SameDevices);
+  ended.back() = Verdict::GiveUp;
+  CHECK(verdicts_in_a_row(FaultKind::Ended, true, 10) == ended);
+  Verdicts lost(10, Verdict::StartAgent);
+  lost.back() = Verdict::GiveUp;
+  CHECK(verdicts_in_a_row(FaultKind::Lost, true, 10) == lost);
+}
+
+TEST_CASE("ranks that are ended again and again start after longer and longer pauses") {
+  FaultJudge judge;
+  std::vector<double> pauses;
+  for (int i = 0; i < 9; ++i) {
+    (void)judge.judge(FaultKind::Ended, true, 100);
+    pauses.push_back(judge.pause_s());
+  }
+  CHECK(pauses == std::vector<double>{0, 0, 0.5, 1, 2, 4, 8, 16, 16});
+  (void)judge.finish_step(200);
+  CHECK(judge.pause_s() == 0);
 }
 
 TEST_CASE("the devices that are left have all their faults before them") {
@@ -50,8 +65,8 @@ TEST_CASE("the devices that are left have all their faults before them") {
     CHECK(judge.in_a_row() == 0);
   }
   CHECK(judge.judge(FaultKind::Hangs, false, 100) == Verdict::SameDevices);
-  CHECK(judge.judge(FaultKind::Ended, true, 100) == Verdict::SameDevices);
-  CHECK(judge.judge(FaultKind::Ended, true, 100) == Verdict::GiveUp);
+  CHECK(judge.judge(FaultKind::Memory, true, 100) == Verdict::SameDevices);
+  CHECK(judge.judge(FaultKind::Memory, true, 100) == Verdict::GiveUp);
 }
 
 TEST_CASE("a finished step is a new beginning") {
