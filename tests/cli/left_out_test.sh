@@ -83,7 +83,7 @@ soon more_steps_than "$(steps)"
 kill -9 "$(pgrep -f -P "$(supervisor)" "^$TESSERA agent --output")" "$(process_of pi2 agent)"
 soon said 'pi2 has closed the connection: going on with [12] of 3 devices'
 soon more_steps_than $(($(steps) + 8))
-expect 'the agent here was lost, too' said '^tessera: localhost has closed the connection$'
+expect 'the agent here was lost, too' said '^tessera: localhost has closed the connection: starting there again$'
 expect 'and nothing else' test "$(grep -c '"kind":"fault"' "$folder/run/events.jsonl")" -eq $(($(wc -w <<<"$stopped") + 4))
 kill -INT "$(supervisor)"
 status=0

@@ -55,12 +55,13 @@ for signal in INT TERM; do
 done
 
 # Twice: at once. A step as long as this one is not over before.
-start 1 --batch 8000
+start 1 --batch 20000
 kill -INT "$started_process"
 sleep 0.3 # two signals in a tenth of a second are one that came twice
 kill -INT "$started_process"
 ended
 expect 'a second interrupt ends it' test "$status" -eq 130
+expect 'without saving' test ! -e "$folder/run/checkpoint.safetensors"
 nothing_left 'two interrupts'
 
 # nohup: a terminal that closes does not end it.
