@@ -11,6 +11,7 @@
 #include "engine/supervisor/fault_judge.h"
 #include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/hang_watch.h"
+#include "engine/supervisor/remote_shell.h"
 #include "engine/supervisor/run_copy.h"
 #include "engine/supervisor/run_devices.h"
 #include "engine/supervisor/run_notes.h"
@@ -81,6 +82,7 @@ class SupervisedRun {
   void take_devices_back();
   void start_world();
   void fault(FaultKind kind, int device, const std::string& what);
+  void stop_unsaved();
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
   void finish_copy();
@@ -104,6 +106,7 @@ class SupervisedRun {
   int signal_ = 0;
   double start_from_s_ = 0;                // ranks do not start before
   std::optional<double> pausing_since_s_;  // ranks were asked to pause
+  bool saved_ = true;                      // what was learnt, where ranks could
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
   std::optional<double> full_since_;  // ranks wait for room on the disk
@@ -151,7 +154,7 @@ int SupervisedRun::go_on_to_the_end() {
   }
   finish_copy();
   // What ranks kept is for a run that may go on without a checkpoint.
-  devices_.end(*exit_code_ != kNoGoingOn);
+  devices_.end(saved_ && *exit_code_ != kNoGoingOn);
   return *exit_code_;
 }
 
@@ -313,7 +316,7 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       faults_.judge(kind, devices_.link(device).is_here(), world_ ? world_->moved_s() : now_s());
   note_fault(what, device);
   if (signal_ != 0) {
-    exit_code_ = 128 + signal_;
+    stop_unsaved();
     return;
   }
   const double pause_s = faults_.pause_s();
@@ -344,6 +347,18 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
   start_world();
 }
 
+// The run is told to stop while no rank is there that could save what was learnt.
+void SupervisedRun::stop_unsaved() {
+  exit_code_ = 128 + signal_;
+  if (recorded_ || request_.goes_on) {
+    saved_ = false;
+    say(fmt::format(
+        "stopped while no rank could save: the last step is kept in memory; to continue: "
+        "tessera run --continue {}",
+        shell_word(record_.run_folder)));
+  }
+}
+
 void SupervisedRun::note_fault(const std::string& what, int device) const {
   // Since the last finished step.
   notes_.add("fault", what, name_of(device), world_ ? now_s() - world_->moved_s() : 0);
@@ -352,7 +367,7 @@ void SupervisedRun::note_fault(const std::string& what, int device) const {
 void SupervisedRun::look_at_world() {
   if (!world_) {
     if (signal_ != 0) {
-      exit_code_ = 128 + signal_;
+      stop_unsaved();
     } else if (may_start()) {
       start_world();
     }
@@ -408,7 +423,7 @@ void SupervisedRun::look_at_disk() {
     say(what + ": training waits until there is room");
   }
   if (signal_ != 0) {
-    exit_code_ = 128 + signal_;
+    stop_unsaved();
   } else if (!lacks_room(record_.run_folder)) {
     say("there is room on the disk again: going on");
     start_world();

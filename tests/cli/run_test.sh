@@ -146,6 +146,31 @@ in_memory() {
 }
 expect 'nothing stays in memory' test -z "$(in_memory)"
 
+# Ranks that are killed again and again start after pauses. Stopped in one of them, the run has no rank that could save.
+supervise unlucky 2 --grid 1x2 --steps 10000000 --checkpoint-every 1000000
+at_step unlucky 10
+end=$((SECONDS + 60))
+until grep -q 'going on with the same devices in 2 s$' "$folder/err"; do
+  [ "$SECONDS" -lt "$end" ] || { fail 'ranks should be killed five times in a row'; break; }
+  processes train | head -n 1 | xargs -r kill -9 2>/dev/null
+  sleep 0.02
+done
+kill -INT "$(processes run | head -n 1)"
+finished
+expect 'SIGINT is the exit code in a pause, too' test "$status" -eq 130
+expect 'it says what can be done' grep -q 'the last step is kept in memory; to continue: tessera run --continue' "$folder/err"
+nothing_stays 'a signal in a pause'
+steps_before=$(losses "$folder/unlucky" | wc -l)
+timeout 100 "$TESSERA" run --continue "$folder/unlucky" >"$folder/out" 2>"$folder/err" </dev/null &
+supervised=$!
+at_step unlucky $((steps_before + 5))
+kill -INT "$(processes run | head -n 1)"
+finished
+expect 'no step was lost' each_step_once "$folder/unlucky"
+expect 'nor done again' test "$(grep -o '"repeated_steps":[0-9]*' "$folder/unlucky/events.jsonl" | tail -n 1 | cut -d : -f 2)" -le 1
+expect 'nothing stays in memory after that' test -z "$(in_memory)"
+nothing_stays 'a run that was stopped twice'
+
 # A second supervisor of a run that goes on is refused and changes nothing.
 # go_on NAME: in the background, with its exit code in NAME.code.
 go_on() {
