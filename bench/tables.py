@@ -771,6 +771,15 @@ def chaos_runs(path):
         origin_words(path)
 
 
+def readiness():
+    """What keeping the state of each step costs a step where no fault happens."""
+    path = BENCH / "recovery/readiness.csv"
+    rows = rows_of(path)
+    cells = [[row["pair"], fixed(float(row["without_ms"]) / 1000), fixed(float(row["with_ms"]) / 1000), fixed(float(row["ratio"]))] for row in rows]
+    cells.append(["median", "", "", fixed(statistics.median(float(row["ratio"]) for row in rows))])
+    return table(["<pair", "a step without, s", "with, s", "with to without"], cells) + origin_words(path)
+
+
 def chaos_soak():
     """What a run of hours holds, by the medians of the second quarter of its samples and how much those of the last are above them."""
     path = BENCH / "chaos/soak.csv"
@@ -925,6 +934,7 @@ TABLES = {
     "chaos-minute": lambda: chaos_runs(BENCH / "chaos/minute-runs.csv"),
     "chaos-many": lambda: chaos_runs(BENCH / "chaos/many-runs.csv"),
     "chaos-soak": chaos_soak,
+    "readiness": readiness,
     "pi-steps": pi_steps,
     "pi-layers": pi_layers,
     "pi-sums": pi_sums,
