@@ -771,15 +771,6 @@ def chaos_runs(path):
         origin_words(path)
 
 
-def readiness():
-    """What keeping the state of each step costs a step where no fault happens."""
-    path = BENCH / "recovery/readiness.csv"
-    rows = rows_of(path)
-    cells = [[row["pair"], fixed(float(row["without_ms"]) / 1000), fixed(float(row["with_ms"]) / 1000), fixed(float(row["ratio"]))] for row in rows]
-    cells.append(["median", "", "", fixed(statistics.median(float(row["ratio"]) for row in rows))])
-    return table(["<pair", "a step without, s", "with, s", "with to without"], cells) + origin_words(path)
-
-
 def chaos_soak():
     """What a run of hours holds, by the medians of the second quarter of its samples and how much those of the last are above them."""
     path = BENCH / "chaos/soak.csv"
@@ -802,6 +793,15 @@ def chaos_soak():
     return table(["<run", "<on", "load of a core", "hours", "steps", "faults", "false alarms an hour", "supervisor, MiB", "agent, MiB", "rank, MiB",
                   "rank, in one life", "descriptors", "sockets", "threads", "files in memory", "MiB in them", "processes", "zombies"],
                  rows) + origin_words(path)
+
+
+def readiness():
+    """What keeping the state of each step costs a step where no fault happens."""
+    path = BENCH / "recovery/readiness.csv"
+    rows = rows_of(path)
+    cells = [[row["pair"], fixed(float(row["without_ms"]) / 1000), fixed(float(row["with_ms"]) / 1000), fixed(float(row["ratio"]))] for row in rows]
+    cells.append(["median", "", "", fixed(statistics.median(float(row["ratio"]) for row in rows))])
+    return table(["<pair", "a step without, s", "with, s", "with to without"], cells) + origin_words(path)
 
 
 def pi_steps():

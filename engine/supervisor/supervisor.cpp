@@ -86,8 +86,8 @@ class SupervisedRun {
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
   void finish_copy();
-  // Whether the run has begun before the ranks that there are.
   [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
+  // Whether the run has begun before the ranks that there are.
   [[nodiscard]] bool goes_on() const { return worlds_ > 1 || request_.goes_on; }
   void say(const std::string& text) const { request_.say(printable(text)); }
   [[nodiscard]] const std::string& name_of(int device) const { return devices_.name_of(device); }
