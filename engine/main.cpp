@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
+#include "engine/system/agent_line.h"
 #include "engine/system/stop_request.h"
 
 namespace {
@@ -49,6 +50,6 @@ void end_at_once(int signal) {
 
 int main(int argc, char** argv) {
   spin_briefly(argv);
-  tessera::engine::take_stop_signals(end_at_once, hangup_ignored);
+  tessera::engine::take_stop_signals(end_at_once, hangup_ignored, tessera::engine::has_agent());
   return tessera::engine::run_program(argc, argv);
 }

@@ -43,6 +43,8 @@ struct RunCommand {
   bool or_continue = false;        // where the command's run folder has a run: go on with that
   bool at_boot = false;            // print a unit of systemd instead
   bool keeps_partition = false;    // also where devices change their speed
+  std::string witness;             // asked by half of the devices; empty: the default gateway
+  bool alone = false;              // goes on with whatever devices are there
   std::string take_over;           // record of a run whose supervisor is gone: an agent's word
   std::vector<std::string> words;  // "train" or "choose" and what follows
 };

@@ -87,12 +87,23 @@ void add_run(CLI::App& program, RunCommand& command) {
             command.silence_s,
             "seconds after which a device or rank that does not answer is left out (default: 3)",
             kMostSilence);
+  add_text(app,
+           "--witness",
+           command.witness,
+           "ADDRESS",
+           "what exactly half of the devices has to reach by ping to go on without the others "
+           "(default: the gateway of the default route)");
   auto* goes_on = add_text(app,
                            "--continue",
                            command.goes_on,
                            "DIR",
                            "go on with the run in this folder, on its devices that are there");
   goes_on->excludes(ranks);
+  app.add_flag("--alone",
+               command.alone,
+               "with --continue: go on with the devices that are there, even if they are less than "
+               "half; the others must not train")
+      ->needs(goes_on);
   app.add_flag("--or-continue",
                command.or_continue,
                "go on with the run in the folder of --run, if there is one")

@@ -16,6 +16,7 @@
 #include "engine/supervisor/supervisor.h"
 #include "engine/supervisor/training_words.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
@@ -98,6 +99,9 @@ std::string unit_of(const RunCommand& command, const SupervisorRecord& record) {
   if (command.keeps_partition) {
     words.emplace_back("--keep-partition");
   }
+  if (!command.witness.empty()) {
+    words.insert(words.end(), {"--witness", command.witness});
+  }
   if (command.silence_s > 0) {
     words.insert(words.end(), {"--silence", fmt::format("{}", command.silence_s)});
   }
@@ -153,6 +157,14 @@ int run_run(const RunCommand& command) {
   } else if (record.hosts.empty()) {
     throw InputError("expected --hostfile FILE, -n N or --continue DIR (see tessera run --help)");
   }
+  if (!command.witness.empty()) {
+    if (!is_host_name(command.witness)) {
+      throw InputError(fmt::format("--witness: expected an address or a host name, not \"{}\"",
+                                   printable(command.witness)));
+    }
+    record.witness = command.witness;
+  }
+  request.alone = command.alone;
   const TrainingRequest training = checked_training(record.words);
   if (!later && is_to_rebalance(command, record, training)) {
     record.words.emplace_back("--rebalance");

@@ -15,6 +15,7 @@
 #include "engine/session/training_session.h"
 #include "engine/system/agent_line.h"
 #include "engine/system/say.h"
+#include "engine/system/stop_request.h"
 #include "engine/train/intact_checkpoint.h"
 #include "partitioner/base/errors.h"
 
@@ -156,7 +157,16 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
   saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell_silent(ranks); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
-  const TrainingResult result = session.run();
+  TrainingResult result;
+  try {
+    result = session.run();
+  } catch (const Stopped& stopped) {
+    if (stopped.signal() != kPauseSignal) {
+      agent.tell_saved();
+    }
+    throw;
+  }
+  agent.tell_saved();
   if (communicator.rank() == 0) {
     say(closing_lines(request, result));
   }

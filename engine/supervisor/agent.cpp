@@ -22,8 +22,11 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 #include "engine/files/own_file.h"
+#include "engine/files/run_files.h"
 #include "engine/supervisor/child_process.h"
+#include "engine/supervisor/connection.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/leadership.h"
 #include "engine/supervisor/left_segments.h"
@@ -82,6 +85,10 @@ class Agent {
   void remove_segments() const;
   void look_at_rank(RankProcess& rank);
   void signal_ranks(int number);
+  void look_at_stop_signal();
+  void stop_next_world(int signal);
+  void take_record(const json& message);
+  [[nodiscard]] bool has_finished() const;
   void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
   void take_over();
@@ -113,29 +120,41 @@ class Agent {
   Index killed_for_memory_ = 0;
   std::time_t begun_ = 0;  // the run on this device
   std::optional<MirrorCopy> mirror_;
-  json record_;  // of the run, for a supervisor that takes over
+  json record_;            // of the run, for a supervisor that takes over
+  std::string interface_;  // by which it has reached this device
   SupervisorId supervisor_id_;
   bool granted_ = false;  // this device has promised itself to that supervisor
   bool leads_ = false;    // which has started ranks
   Index place_ = 0;       // among the devices, the supervisor's own first
   double next_take_over_s_ = 0;
-  double noted_s_ = 0;  // when it was last noted that the supervisor is heard
+  double noted_s_ = 0;                   // when it was last noted that the supervisor is heard
+  std::optional<double> stops_since_s_;  // this agent itself was told to stop
+  bool ranks_finished_ = false;          // one of this world has ended well: all have
   bool ends_ = false;
 };
 
-volatile std::sig_atomic_t asked_to_end = 0;
+volatile std::sig_atomic_t stop_signal_here = 0;
 
-void note_end(int /*signal*/) {
-  asked_to_end = 1;
+void note_stop(int signal) {
+  stop_signal_here = signal;
+}
+
+// Of the supervisor's device, as sshd says of the connection; empty with another remote shell.
+std::string address_of_client() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* const connection = std::getenv("SSH_CONNECTION");
+  const std::string text = connection == nullptr ? "" : connection;
+  return text.substr(0, text.find(' '));
 }
 
 int Agent::run() {
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
-    std::signal(number, note_end);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, kFollowed}) {
+    std::signal(number, note_stop);
   }
   killed_for_memory_ = kills_for_memory();
-  while (!ends_ && asked_to_end == 0 && !is_abandoned()) {
+  while (!ends_ && !is_abandoned()) {
     wait();
+    look_at_stop_signal();
     for (const std::string& line : supervisor_.receive()) {
       heard_s_ = now_s();
       if (const auto message = message_in(line)) {
@@ -155,6 +174,42 @@ int Agent::run() {
   }
   end_ranks();
   return 0;
+}
+
+// All processes are told to end, as when a machine shuts down: ranks save first. The supervisor
+// learns of it before it learns how they ended.
+void Agent::look_at_stop_signal() {
+  if (stop_signal_here == kFollowed) {
+    ends_ = true;
+  } else if (stop_signal_here != 0 && !stops_since_s_) {
+    stops_since_s_ = now_s();
+    const int signal = stop_signal_here;
+    supervisor_.send(json{{"is", "ending"}, {"signal", signal}});
+    stop_next_world(signal);
+    signal_ranks(signal);
+  } else if (stops_since_s_) {
+    ends_ = ranks_.empty() || now_s() - *stops_since_s_ > kLongestFarewell_s;
+  }
+}
+
+// Ranks that would have been started: they have nothing to save.
+void Agent::stop_next_world(int signal) {
+  if (const auto message = std::exchange(next_world_, std::nullopt)) {
+    for (const json& rank : message->value("ranks", json::array())) {
+      supervisor_.send(json{{"is", "exit"},
+                            {"world", number_in(*message, "world")},
+                            {"rank", rank},
+                            {"code", kSignalled + signal}});
+    }
+  }
+}
+
+void Agent::take_record(const json& message) {
+  const auto record = message.find("record");
+  record_ = record == message.end() ? json() : *record;
+  if (record_.is_object() && place_ != 0) {
+    record_["interface"] = interface_;
+  }
 }
 
 // Before this agent itself ends: what they leave behind is to be removed.
@@ -201,7 +256,7 @@ void Agent::wait() {
 // itself. What they kept stays until it can hardly come back.
 bool Agent::is_abandoned() {
   const double silent_s = now_s() - heard_s_;
-  if (supervisor_.is_over() || silent_s > kAgentPatience * limit_s_) {
+  if (!stops_since_s_ && (supervisor_.is_over() || silent_s > kAgentPatience * limit_s_)) {
     note_that_supervisor_is_gone();
     next_world_.reset();
     kill_ranks();
@@ -210,7 +265,8 @@ bool Agent::is_abandoned() {
       take_over();
     }
   }
-  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !state_);
+  const bool keeps = state_ && !ranks_finished_;
+  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !keeps);
   if (gone && state_) {
     state_->remove();
   }
@@ -295,16 +351,27 @@ bool Agent::has_run_folder(const std::filesystem::path& run) const {
   }
 }
 
+// Whether the run has finished, as its folder says where this device has it, or a copy.
+bool Agent::has_finished() const {
+  const std::filesystem::path run = text_in(record_, "run_folder");
+  if (!has_run_folder(run)) {
+    return false;
+  }
+  const auto summary = message_in(read_json_text(run / run_file::kRun).value_or(""));
+  return summary && text_in(*summary, "state") == "finished";
+}
+
 // In a process of its own that outlives this one: it will start another agent here, which ends
 // this.
 void Agent::take_over() {
   constexpr double kBetweenTries_s = 30;
-  if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_.is_object()) {
+  if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_.is_object() ||
+      ranks_finished_) {
     return;
   }
   next_take_over_s_ = now_s() + kBetweenTries_s;
   const std::string run = text_in(record_, "run_folder");
-  if (!has_run_folder(run)) {
+  if (!has_run_folder(run) || has_finished()) {
     return;
   }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -332,8 +399,18 @@ void Agent::take(const json& message) {
       next_world_.reset();
       kill_ranks();
       note_that_ranks_start();  // on other devices
+    } else if (what == "wait") {
+      next_world_.reset();
+      kill_ranks();
+      leads_ = false;  // one that has more devices may go on
+      note_now();
+    } else if (what == "record") {
+      take_record(message);
+      note_that_ranks_start();
     } else if (what == "signal") {
-      signal_ranks(static_cast<int>(number_in(message, "signal", SIGTERM)));
+      const int signal = static_cast<int>(number_in(message, "signal", SIGTERM));
+      stop_next_world(signal);
+      signal_ranks(signal);
     } else if (what == "pmi" || what == "tell") {
       tell_rank(message);
     } else if (what == "look") {
@@ -371,13 +448,18 @@ void Agent::greet(const json& message) {
     }
   }
   place_ = number_in(message, "place");
-  const auto record = message.find("record");
-  record_ = record == message.end() ? json() : *record;
+  const std::string client = address_of_client();
+  interface_ = client.empty() ? "" : interface_towards(client);
+  take_record(message);
   supervisor_id_ = {number_in(record_, "generation"), text_in(record_, "supervisor")};
   leads_ = number_in(message, "leads") != 0;
   const Claim claim = claim_of_supervisor();
   if (claim != Claim::Granted) {
     supervisor_.send(json{{"is", claim == Claim::Heard ? "heard" : "superseded"}});
+    return;
+  }
+  if (has_finished()) {
+    supervisor_.send(json{{"is", "finished"}});
     return;
   }
   // Who takes over may still find that it reaches too few devices.
@@ -400,6 +482,7 @@ void Agent::start(const json& message) {
   if (!state_ || ranks == message.end() || !ranks->is_array()) {
     throw InputError("a world was to start before it was told of");
   }
+  ranks_finished_ = false;
   note_that_ranks_start();
   // What the words name, in a folder that has the same name on all devices.
   if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
@@ -519,6 +602,7 @@ void Agent::look_at_ranks() {
                           {"signal", end->signal},
                           {"memory", kills > killed_for_memory_ ? 1 : 0}});
     killed_for_memory_ = kills;
+    ranks_finished_ = ranks_finished_ || (end->code == 0 && end->signal == 0);
     rank = ranks_.erase(rank);
     if (ranks_.empty()) {
       remove_segments();

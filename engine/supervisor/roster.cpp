@@ -45,8 +45,10 @@ void Roster::take_back(int device) {
   at(device).reachable = true;
 }
 
-bool Roster::is_to_be_tried(int device, double now_s) const {
-  return !takes_part(device) && !at(device).reachable && now_s >= at(device).next_try_s;
+bool Roster::is_to_be_tried(int device, double now_s, bool soon) const {
+  const Device& out = at(device);
+  const double early_s = soon ? std::max(0.0, out.pause_s - kFirstTry_s) : 0;
+  return !out.takes_part && !out.reachable && now_s >= out.next_try_s - early_s;
 }
 
 void Roster::missed(int device, double now_s) {

@@ -24,8 +24,9 @@ class Roster {
   void reach(int device, double now_s);
   void take_back(int device);
 
-  // Whether it is time to look for a device that is out.
-  [[nodiscard]] bool is_to_be_tried(int device, double now_s) const;
+  // Whether it is time to look for a device that is out; `soon`: some time after the last look,
+  // however often it was in vain.
+  [[nodiscard]] bool is_to_be_tried(int device, double now_s, bool soon = false) const;
   // It was looked for, and is not there.
   void missed(int device, double now_s);
 

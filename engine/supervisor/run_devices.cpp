@@ -80,6 +80,9 @@ void RunDevices::reach_all() {
     start_agent(device);
   }
   wait_for_agents();
+  if (finished_) {
+    return;
+  }
   if (!led_by_another_ && !refused_.empty()) {
     say(fmt::format("a supervisor of this run is heard on {}: it has the run, and this one ends",
                     name_of(refused_.begin()->first)));
@@ -121,7 +124,7 @@ void RunDevices::wait_for_agents() {
     });
   };
   while ((any(AgentLink::State::Absent) || any(AgentLink::State::Starting)) && !led_by_another_ &&
-         (now_s() < begun_s + kLongest_s || asks_again())) {
+         !finished_ && (now_s() < begun_s + kLongest_s || asks_again())) {
     wait();
     for (int device = 0; device < size(); ++device) {
       for (const json& message : link(device).receive()) {
@@ -165,12 +168,6 @@ void RunDevices::leave_out_missing() {
   }
 }
 
-bool RunDevices::are_enough_reached() const {
-  const auto reached = std::count_if(
-      agents_.begin(), agents_.end(), [](const AgentLink& agent) { return agent.is_ready(); });
-  return size() == 2 || 2 * static_cast<int>(reached) > size();
-}
-
 void RunDevices::wait() {
   std::vector<pollfd> waits;
   for (const AgentLink& agent : agents_) {
@@ -201,6 +198,11 @@ bool RunDevices::take(int device, const json& message) {
   } else if (what == "superseded") {
     say("another device has taken this run over: it ends here");
     led_by_another_ = true;
+  } else if (what == "finished") {
+    finished_ = link(device).is_here();
+    led_by_another_ = !finished_;
+    say(finished_ ? fmt::format("the run in {} has finished", record_.run_folder)
+                  : fmt::format("this run has finished: {} has its folder", name_of(device)));
   } else if (what == "problem") {
     say(name_of(device) + ": " + text_in(message, "text"));
   } else {
@@ -273,15 +275,23 @@ std::optional<std::string> RunDevices::loss_of(int device) {
              : std::nullopt;
 }
 
-void RunDevices::look_for_missing() {
+void RunDevices::look_for_missing(bool soon) {
   for (int device = 0; device < size(); ++device) {
-    if (roster_.is_to_be_tried(device, now_s()) &&
+    if (roster_.is_to_be_tried(device, now_s(), soon) &&
         link(device).state() == AgentLink::State::Absent) {
       try {
         start_agent(device);
       } catch (const InputError&) {
         roster_.missed(device, now_s());
       }
+    }
+  }
+}
+
+void RunDevices::take_back_reached() {
+  for (int device = 0; device < size(); ++device) {
+    if (link(device).is_ready()) {
+      roster_.take_back(device);
     }
   }
 }

@@ -39,9 +39,6 @@ class RunDevices {
   // Before any ranks: starts all agents and waits for them. Of a new run each has to answer,
   // InputError otherwise; one that goes on leaves out those that do not.
   void reach_all();
-  // Where the network has come apart two supervisors could go on otherwise, each with some of the
-  // devices. Of two devices one alone is left when the other has gone.
-  [[nodiscard]] bool are_enough_reached() const;
   // From here on agents are told that this supervisor leads the run, and what is wrong with one is
   // no reason to end.
   void ranks_start() { leads_ = true; }
@@ -52,13 +49,18 @@ class RunDevices {
   void wait();
   // Of an agent about itself; false where the message is about something else.
   [[nodiscard]] bool take(int device, const nlohmann::json& message);
-  // Another supervisor has the run: this one is to end.
+  // Another supervisor has the run, or it has finished on another device: this one is to end.
   [[nodiscard]] bool are_led_by_another() const { return led_by_another_; }
+  // The run has finished before, as its folder on this machine says.
+  [[nodiscard]] bool has_finished() const { return finished_; }
 
   // What has happened to a device that is not there any more, or does not answer.
   [[nodiscard]] std::optional<std::string> loss_of(int device);
-  // Starts agents on devices that are out, where it is time to look for them.
-  void look_for_missing();
+  // Starts agents on devices that are out, where it is time to look for them; `soon`: every two
+  // seconds.
+  void look_for_missing(bool soon);
+  // All that are reached take part from now on.
+  void take_back_reached();
   // It takes no part until it was there for long enough.
   void leave_out(int device);
 
@@ -86,6 +88,7 @@ class RunDevices {
   std::map<int, double> refused_;  // devices that another supervisor has, and when they said so
   bool leads_ = false;
   bool led_by_another_ = false;
+  bool finished_ = false;
   double beat_s_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +57,10 @@ nlohmann::json to_json(const SupervisorRecord& record) {
           {"run_folder", record.run_folder},
           {"remote_shell", record.remote_shell},
           {"generation", record.generation},
-          {"supervisor", record.supervisor}};
+          {"supervisor", record.supervisor},
+          {"last_step", record.last_step},
+          {"witness", record.witness},
+          {"interface", record.interface}};
 }
 
 SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
@@ -75,18 +79,27 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.remote_shell = read.at("remote_shell").get<std::string>();
     record.generation = read.at("generation").get<Index>();
     record.supervisor = read.value("supervisor", std::string());
+    record.witness = read.value("witness", std::string());  // what old files lack, as the next two
+    record.interface = read.value("interface", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
       record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
     }
+    std::vector<int> all(record.hosts.size());
+    std::iota(all.begin(), all.end(), 0);
+    record.last_step = read.value("last_step", all);
   } catch (const nlohmann::json::exception&) {
     throw InputError(printable(file.string()) + " is damaged");
   }
-  const bool sound = is_run_number(record.run_number) && !record.words.empty() &&
-                     !record.hosts.empty() && record.generation >= 0 &&
-                     (record.supervisor.empty() || is_run_number(record.supervisor)) &&
-                     std::all_of(record.hosts.begin(), record.hosts.end(), [](const Host& host) {
-                       return is_host_name(host.name) && host.ranks >= 1;
-                     });
+  const bool sound =
+      is_run_number(record.run_number) && !record.words.empty() && !record.hosts.empty() &&
+      record.generation >= 0 && (record.supervisor.empty() || is_run_number(record.supervisor)) &&
+      (record.witness.empty() || is_host_name(record.witness)) &&
+      std::all_of(record.last_step.begin(),
+                  record.last_step.end(),
+                  [&](int place) { return place >= 0 && place < std::ssize(record.hosts); }) &&
+      std::all_of(record.hosts.begin(), record.hosts.end(), [](const Host& host) {
+        return is_host_name(host.name) && host.ranks >= 1;
+      });
   if (!sound) {
     throw InputError(printable(file.string()) + " is damaged");
   }

@@ -23,8 +23,11 @@ struct SupervisorRecord {
   std::string folder;              // that the run was started in, absolute
   std::string run_folder;          // absolute
   std::string remote_shell;
-  Index generation = 0;    // how often a supervisor has taken over or gone on
-  std::string supervisor;  // number of the one that has written it; empty: none has
+  Index generation = 0;        // how often a supervisor has taken over or gone on
+  std::string supervisor;      // number of the one that has written it; empty: none has
+  std::vector<int> last_step;  // places of the devices that the last finished step had
+  std::string witness;         // that a half of them asks; empty: the gateway of the default route
+  std::string interface;       // by which the writing device reaches the others; empty: unknown
 };
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);

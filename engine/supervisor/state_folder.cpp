@@ -103,7 +103,7 @@ void StateFolder::lock() {
   for (int look = 0; lock_.is_open() && ::flock(lock_.number(), LOCK_EX | LOCK_NB) != 0; ++look) {
     const pid_t holder = holder_of(lock_);
     if (holder > 1) {
-      ::kill(holder, look < kLooks / 2 ? SIGTERM : SIGKILL);
+      ::kill(holder, look < kLooks / 2 ? kFollowed : SIGKILL);
     }
     if (look == kLooks) {
       throw InputError(fmt::format("{}: another agent of this run does not end", path_.string()));

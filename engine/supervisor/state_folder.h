@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace tessera::engine {
 // 16 hexadecimal digits, as a run's number is written.
 [[nodiscard]] bool is_run_number(std::string_view text);
 [[nodiscard]] std::string new_run_number();
+
+// The signal by which an agent learns that another one has its place: its ranks are to be killed.
+inline constexpr int kFollowed = SIGUSR1;
 
 class StateFolder {
  public:

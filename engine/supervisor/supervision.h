@@ -11,12 +11,15 @@
 
 namespace tessera::engine {
 
-inline constexpr double kBeat_s = 0.25;          // between signs of life
-inline constexpr double kUsualSilence_s = 3;     // after which a device or rank counts as lost
-inline constexpr double kAgentPatience = 3;      // times that, before an agent ends its ranks
-inline constexpr double kHeardLately = 2;        // times that, within which a supervisor is there
-inline constexpr double kLongestKill_s = 2;      // that processes take to end once killed
-inline constexpr double kStateKept_s = 15 * 60;  // on a device that the supervisor does not reach
+inline constexpr double kBeat_s = 0.25;       // between signs of life
+inline constexpr double kUsualSilence_s = 3;  // after which a device or rank counts as lost
+inline constexpr double kAgentPatience = 3;   // times that, before an agent ends its ranks
+inline constexpr double kHeardLately = 2;     // times that, within which a supervisor is there
+inline constexpr double kLongestKill_s = 2;   // that processes take to end once killed
+// On a device that the supervisor does not reach: until a cable is mended, or a person goes on.
+inline constexpr double kStateKept_s = 24 * 3600;
+// That ranks have to save and end where all processes are told to, which systemd gives 90 s.
+inline constexpr double kLongestFarewell_s = 60;
 
 inline constexpr double kBetweenTakers_s = 10;  // from one device's try to take over to the next's
 
@@ -25,8 +28,10 @@ inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kBegunName = "begun";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
+// Exit code of a rank that a signal has asked to end: this, and the signal.
+inline constexpr int kSignalled = 128;
 // A rank that was asked to pause has ended after a whole step, with its state kept.
-inline constexpr int kPaused = 128 + SIGUSR1;
+inline constexpr int kPaused = kSignalled + SIGUSR1;
 
 // What is known of how long a phase of training may take.
 struct PhaseLength {

@@ -5,9 +5,14 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/supervisor/attendance.h"
+#include "engine/supervisor/connection.h"
 #include "engine/supervisor/fault_judge.h"
 #include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/hang_watch.h"
@@ -49,6 +54,21 @@ SupervisorRecord record_of(const SupervisorRequest& request) {
   const auto known = StateFolder::of_run(record.run_number) / kRecordName;
   record.generation = std::max(record.generation, supervisor_of(known).generation) + 1;
   record.supervisor = new_run_number();
+  if (!request.goes_on) {  // all are reached before the first step
+    record.last_step.resize(record.hosts.size());
+    std::iota(record.last_step.begin(), record.last_step.end(), 0);
+  } else if (request.alone) {
+    record.last_step = {place_of_this_machine(record.hosts)};
+  }
+  // Of this device; one that takes over has been told by an agent, while its cable was in.
+  if (!request.takes_over || record.interface.empty()) {
+    record.interface.clear();
+    for (const Host& host : record.hosts) {
+      if (record.interface.empty() && record.hosts.size() > 1) {
+        record.interface = interface_towards(host.name);
+      }
+    }
+  }
   return record;
 }
 
@@ -59,6 +79,7 @@ class SupervisedRun {
         silence_s_(request.silence_s > 0 ? request.silence_s : kUsualSilence_s),
         record_(record_of(request)),
         devices_(request_, record_, silence_s_),
+        attendance_(record_, devices_),
         world_start_(request_, record_, devices_),
         hang_watch_(silence_s_),
         copy_(record_.run_folder),
@@ -73,6 +94,7 @@ class SupervisedRun {
   void take_of_rank(int device, int rank, const json& message);
   void take_status(int device, int rank, const json& message);
   void take_step(Index step, Index last);
+  void note_devices_of_step();
   void take_exit(int rank, const json& message);
   void look_at_signals();
   void look_at_agents();
@@ -81,8 +103,12 @@ class SupervisedRun {
   void look_at_disk();
   void take_devices_back();
   void start_world();
+  void wait_for_devices();
+  void look_at_attendance();
+  [[nodiscard]] bool is_left_in_order(int device);
   void fault(FaultKind kind, int device, const std::string& what);
-  void stop_unsaved();
+  void end_stopped();
+  void stop_unsaved(int signal);
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
   void finish_copy();
@@ -96,6 +122,7 @@ class SupervisedRun {
   double silence_s_;
   SupervisorRecord record_;
   RunDevices devices_;
+  Attendance attendance_;
   WorldStart world_start_;
   FaultJudge faults_;
   HangWatch hang_watch_;
@@ -110,6 +137,10 @@ class SupervisedRun {
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
   std::optional<double> full_since_;  // ranks wait for room on the disk
+  bool waits_ = false;                // for devices, of which too few are there
+  std::string waits_for_;             // as it was said
+  std::optional<double> enough_since_s_;
+  std::set<int> ending_;  // devices that have been told to shut down
   std::optional<int> exit_code_;
 };
 
@@ -118,6 +149,14 @@ int SupervisedRun::run() {
   try {
     devices_.reach_all();
     return go_on_to_the_end();
+  } catch (const Stopped& stopped) {
+    if (!request_.goes_on) {
+      devices_.end(true);
+      throw;
+    }
+    stop_unsaved(stopped.signal());
+    devices_.end(false);
+    return *exit_code_;
   } catch (...) {
     if (worlds_ == 0 && !request_.goes_on) {
       devices_.end(true);  // nothing was kept
@@ -127,10 +166,12 @@ int SupervisedRun::run() {
 }
 
 int SupervisedRun::go_on_to_the_end() {
-  if (devices_.are_led_by_another()) {
+  if (devices_.has_finished()) {
+    exit_code_ = 0;
+  } else if (devices_.are_led_by_another()) {
     exit_code_ = kNoGoingOn;
-  } else if (request_.takes_over && !devices_.are_enough_reached()) {
-    say("too few devices can be reached to take this run over");
+  } else if (request_.takes_over && !attendance_.is_enough()) {
+    say(attendance_.what_is_missing());
     return kNoGoingOn;
   } else {
     start_world();
@@ -144,7 +185,7 @@ int SupervisedRun::go_on_to_the_end() {
       look_at_world();
     }
     if (!exit_code_) {
-      devices_.look_for_missing();
+      devices_.look_for_missing(waits_);
       take_devices_back();
       if (recorded_) {
         copy_.keep(devices_.agents(), devices_.roster());
@@ -177,8 +218,16 @@ void SupervisedRun::take_messages() {
 
 void SupervisedRun::take(int device, const json& message) {
   if (devices_.take(device, message)) {
-    if (devices_.are_led_by_another()) {
-      exit_code_ = kNoGoingOn;
+    if (devices_.has_finished() || devices_.are_led_by_another()) {
+      exit_code_ = devices_.has_finished() ? 0 : kNoGoingOn;
+    }
+    return;
+  }
+  if (text_in(message, "is") == "ending") {
+    if (devices_.link(device).is_here()) {
+      request_stop(static_cast<int>(number_in(message, "signal", SIGTERM)));
+    } else {
+      ending_.insert(device);
     }
     return;
   }
@@ -226,6 +275,9 @@ void SupervisedRun::take_status(int device, int rank, const json& message) {
     return;
   }
   const json& status = *found;
+  if (number_in(status, "saved") != 0) {
+    world_->save(rank);
+  }
   hang_watch_.take(rank, status, now_s());
   if (!recorded_ && hang_watch_.phase() == "steps") {  // the run has its folder
     recorded_ = true;
@@ -249,9 +301,22 @@ void SupervisedRun::take_status(int device, int rank, const json& message) {
 
 void SupervisedRun::take_step(Index step, Index last) {
   world_->finish_step(step, last, now_s());
+  if (world_->steps_done() == 1) {
+    note_devices_of_step();
+  }
   if (const auto stood_s = faults_.finish_step(now_s())) {
     say(fmt::format("step {} is done, {:.1f} s after the last one", step, *stood_s));
   }
+}
+
+// From here on these devices have the last finished step.
+void SupervisedRun::note_devices_of_step() {
+  record_.last_step.clear();
+  for (const int device : devices_.roster().taking_part()) {
+    record_.last_step.push_back(devices_.place_of(device));
+  }
+  write_record();
+  devices_.tell_all(json{{"do", "record"}, {"record", to_json(record_)}});
 }
 
 void SupervisedRun::take_exit(int rank, const json& message) {
@@ -278,10 +343,14 @@ void SupervisedRun::take_exit(int rank, const json& message) {
     fault(FaultKind::Hangs,
           other,
           fmt::format("rank {} on {} has not started", *silent, name_of(other)));
-  } else if (!is_deliberate(end)) {
+  } else if (!is_deliberate(end) && !(is_stopped(end) && world_->has_saved(rank))) {
     fault(FaultKind::Ended,
           device,
-          fmt::format("rank {} on {} ended with code {}", rank, name_of(device), end.code));
+          fmt::format("rank {} on {} ended with code {}{}",
+                      rank,
+                      name_of(device),
+                      end.code,
+                      is_stopped(end) ? " before it could save" : ""));
   }
 }
 
@@ -295,16 +364,24 @@ void SupervisedRun::look_at_signals() {
 void SupervisedRun::look_at_agents() {
   for (int device = 0; device < devices_.size() && !exit_code_; ++device) {
     const std::optional<std::string> what = devices_.loss_of(device);
-    if (!what) {
+    if (!what || (world_ && world_->all_ended())) {
       continue;
     }
     devices_.link(device).drop();
-    if (devices_.roster().takes_part(device)) {
+    if (is_left_in_order(device)) {
+      devices_.roster().lose(device, now_s());
+    } else if (devices_.roster().takes_part(device)) {
       fault(FaultKind::Lost, device, *what);
     } else {
       devices_.roster().missed(device, now_s());
     }
   }
+}
+
+// A device that was told to shut down has ended its ranks before, once all of them had saved.
+bool SupervisedRun::is_left_in_order(int device) {
+  return world_ && devices_.roster().takes_part(device) && world_->ended() > 0 &&
+         world_->has_ended_on(device) && (signal_ != 0 || ending_.count(device) > 0);
 }
 
 // Ranks of this world are of no use any more: the next one starts at once.
@@ -315,8 +392,9 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
   const FaultJudge::Verdict verdict =
       faults_.judge(kind, devices_.link(device).is_here(), world_ ? world_->moved_s() : now_s());
   note_fault(what, device);
+  look_at_signals();
   if (signal_ != 0) {
-    stop_unsaved();
+    stop_unsaved(signal_);
     return;
   }
   const double pause_s = faults_.pause_s();
@@ -338,18 +416,19 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       break;
     case FaultJudge::Verdict::LeaveOut:
       devices_.leave_out(device);
-      say(fmt::format("{}: going on with {} of {} devices",
-                      what,
-                      devices_.roster().taking_part().size(),
-                      devices_.size()));
+      say(attendance_.is_enough() ? fmt::format("{}: going on with {} of {} devices",
+                                                what,
+                                                devices_.roster().taking_part().size(),
+                                                devices_.size())
+                                  : what);
       break;
   }
   start_world();
 }
 
 // The run is told to stop while no rank is there that could save what was learnt.
-void SupervisedRun::stop_unsaved() {
-  exit_code_ = 128 + signal_;
+void SupervisedRun::stop_unsaved(int signal) {
+  exit_code_ = 128 + signal;
   if (recorded_ || request_.goes_on) {
     saved_ = false;
     say(fmt::format(
@@ -367,7 +446,9 @@ void SupervisedRun::note_fault(const std::string& what, int device) const {
 void SupervisedRun::look_at_world() {
   if (!world_) {
     if (signal_ != 0) {
-      stop_unsaved();
+      stop_unsaved(signal_);
+    } else if (waits_) {
+      look_at_attendance();
     } else if (may_start()) {
       start_world();
     }
@@ -375,7 +456,9 @@ void SupervisedRun::look_at_world() {
   }
   if (world_->all_ended()) {
     const auto& failure = world_->first_failure();
-    if (pausing_since_s_ && failure && failure->code == kPaused) {
+    if (failure && is_stopped(*failure)) {
+      end_stopped();
+    } else if (pausing_since_s_ && failure && failure->code == kPaused) {
       start_world();
     } else if (met_full_disk_ && (goes_on() || world_->steps_done() > 0)) {
       look_at_disk();
@@ -391,6 +474,28 @@ void SupervisedRun::look_at_world() {
     return;
   }
   look_for_hanging_ranks();
+}
+
+// All ranks have saved and ended, since they were told to: the run ends, or goes on where it was a
+// device other than this one that shuts down.
+void SupervisedRun::end_stopped() {
+  look_at_signals();
+  if (signal_ != 0 || ending_.empty()) {
+    exit_code_ = world_->first_failure()->code;
+    return;
+  }
+  for (const int device : ending_) {
+    devices_.link(device).drop();
+    devices_.roster().lose(device, now_s());
+    const std::string what = name_of(device) + " shuts down";
+    note_fault(what, device);
+    say(fmt::format("{}: going on with {} of {} devices",
+                    what,
+                    devices_.roster().taking_part().size(),
+                    devices_.size()));
+  }
+  ending_.clear();
+  start_world();
 }
 
 void SupervisedRun::look_for_hanging_ranks() {
@@ -423,7 +528,7 @@ void SupervisedRun::look_at_disk() {
     say(what + ": training waits until there is room");
   }
   if (signal_ != 0) {
-    stop_unsaved();
+    stop_unsaved(signal_);
   } else if (!lacks_room(record_.run_folder)) {
     say("there is room on the disk again: going on");
     start_world();
@@ -456,7 +561,49 @@ void SupervisedRun::take_devices_back() {
   devices_.tell_all(json{{"do", "tell"}, {"world", world_->number()}, {"line", R"({"pause":1})"}});
 }
 
+// Less than what may go on: what ranks have kept stays, until others are back or have gone on
+// themselves.
+void SupervisedRun::wait_for_devices() {
+  devices_.tell_all(json{{"do", "wait"}});
+  world_.reset();
+  waits_ = true;
+  waits_for_.clear();
+  look_at_attendance();
+}
+
+// Those that come back do so within seconds of each other: a start with all of them is worth a
+// short wait.
+void SupervisedRun::look_at_attendance() {
+  constexpr double kForTheRest_s = 3;
+  if (!attendance_.is_enough()) {
+    enough_since_s_.reset();
+    if (std::string missing = attendance_.what_is_missing(); missing != waits_for_) {
+      waits_for_ = std::move(missing);
+      say(waits_for_);
+    }
+    return;
+  }
+  enough_since_s_ = enough_since_s_.value_or(now_s());
+  if (may_start() && (attendance_.is_complete() || now_s() - *enough_since_s_ > kForTheRest_s)) {
+    start_world();
+  }
+}
+
 void SupervisedRun::start_world() {
+  look_at_signals();
+  if (signal_ != 0) {
+    stop_unsaved(signal_);
+    return;
+  }
+  if (!attendance_.is_enough()) {
+    wait_for_devices();
+    return;
+  }
+  if (std::exchange(waits_, false)) {
+    devices_.take_back_reached();
+    say(fmt::format(
+        "going on with {} of {} devices", devices_.roster().taking_part().size(), devices_.size()));
+  }
   pausing_since_s_.reset();
   met_full_disk_ = false;
   full_since_.reset();

@@ -23,6 +23,7 @@ struct SupervisorRequest {
   double silence_s = 0;     // after which a device or rank counts as lost; 0: the usual
   bool goes_on = false;     // the run was begun by an earlier supervisor
   bool takes_over = false;  // that one is not heard of any more
+  bool alone = false;       // goes on with whatever devices are there
   // A line about what happens, without its end.
   std::function<void(const std::string& line)> say;
 };

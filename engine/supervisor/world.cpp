@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "engine/supervisor/supervision.h"
+
 namespace tessera::engine {
 
 namespace {
@@ -25,6 +27,7 @@ World::World(Index number, std::vector<int> devices, double now_s)
       devices_(std::move(devices)),
       pmi_(size(), process_mapping(ranks_of_devices(devices_))),
       heard_(devices_.size()),
+      saved_(devices_.size()),
       ends_(devices_.size()),
       started_s_(now_s),
       moved_s_(now_s) {}
@@ -74,10 +77,22 @@ bool World::all_ended() const {
   return ended() == size();
 }
 
+bool World::has_ended_on(int device) const {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (device_of(rank) == device && !ends_[static_cast<std::size_t>(rank)]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_stopped(const ProcessEnd& end) {
+  return end.signal == 0 && (end.code == kSignalled + SIGHUP || end.code == kSignalled + SIGINT ||
+                             end.code == kSignalled + SIGTERM);
+}
+
 bool is_deliberate(const ProcessEnd& end) {
-  constexpr int kSignalled = 128;
-  return end.signal == 0 && (end.code <= kWrongInput || end.code == kSignalled + SIGHUP ||
-                             end.code == kSignalled + SIGINT || end.code == kSignalled + SIGTERM);
+  return end.signal == 0 && end.code <= kWrongInput;
 }
 
 }  // namespace tessera::engine

@@ -27,6 +27,11 @@ class World {
   void hear(int rank) { heard_[static_cast<std::size_t>(rank)] = true; }
   void finish_step(Index step, Index last, double now_s);
   void finish_rank(int rank, const ProcessEnd& end);
+  // What the rank has learnt is on the disk.
+  void save(int rank) { saved_[static_cast<std::size_t>(rank)] = true; }
+  [[nodiscard]] bool has_saved(int rank) const { return saved_[static_cast<std::size_t>(rank)]; }
+  // Whether no rank of this device is left.
+  [[nodiscard]] bool has_ended_on(int device) const;
 
   // The first rank that has said nothing at all, not even how others can reach it: nothing where
   // all have.
@@ -51,6 +56,7 @@ class World {
   std::vector<int> devices_;
   PmiServer pmi_;
   std::vector<bool> heard_;  // of ranks
+  std::vector<bool> saved_;
   std::vector<std::optional<ProcessEnd>> ends_;
   std::optional<ProcessEnd> failure_;
   std::vector<double> latest_s_;  // of steps
@@ -67,5 +73,7 @@ inline constexpr int kWaitedTooLong = 75;  // for other ranks, also while they s
 
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);
+// Whether a rank has ended since it was told to, by SIGHUP, SIGINT or SIGTERM.
+[[nodiscard]] bool is_stopped(const ProcessEnd& end);
 
 }  // namespace tessera::engine

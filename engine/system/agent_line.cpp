@@ -41,6 +41,10 @@ void tell(int agent, const std::string& line) {
 
 }  // namespace
 
+bool has_agent() {
+  return !variable("TESSERA_AGENT_FD").empty();
+}
+
 std::string state_folder_of_agent() {
   return variable("TESSERA_STATE_DIR");
 }
@@ -135,6 +139,10 @@ void AgentLine::tell_phase(const std::string& phase, Index steps, Index bytes) c
 void AgentLine::tell_step(Index step, Index last) const {
   tell(thread_ ? thread_->agent() : -1,
        R"({"step":)" + std::to_string(step) + R"(,"last":)" + std::to_string(last) + "}");
+}
+
+void AgentLine::tell_saved() const {
+  tell(thread_ ? thread_->agent() : -1, R"({"saved":1})");
 }
 
 void AgentLine::tell_silent(const std::vector<int>& ranks) const {

@@ -13,6 +13,9 @@
 
 namespace tessera::engine {
 
+// Whether an agent has started this process as a rank.
+[[nodiscard]] bool has_agent();
+
 // The folder in which the state of the last step is to be kept; empty: nowhere.
 [[nodiscard]] std::string state_folder_of_agent();
 
@@ -37,6 +40,8 @@ class AgentLine {
   // than so many steps, or has so many bytes to write, where that is known.
   void tell_phase(const std::string& phase, Index steps = 0, Index bytes = 0) const;
   void tell_step(Index step, Index last) const;
+  // All that this rank has learnt is on the disk: it is told to stop, or has finished.
+  void tell_saved() const;
   // Ranks of which this one has heard nothing.
   void tell_silent(const std::vector<int>& ranks) const;
 

@@ -26,6 +26,7 @@ std::atomic<int> orderly_stops{0};
 std::atomic<const char*> notice{nullptr};
 std::atomic<int> first_signal{0};
 std::atomic<std::uint32_t> first_ms{0};
+std::atomic<bool> one_is_enough{false};
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<const char*>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);
@@ -49,7 +50,7 @@ extern "C" void on_stop_signal(int signal) {
       // Nothing can be done where it cannot be written.
       [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
     }
-  } else if (now_ms() - first_ms.load() > kSameRequestMs) {
+  } else if (!one_is_enough.load() && now_ms() - first_ms.load() > kSameRequestMs) {
     end_at_once.load()(signal);
   }
   errno = error;
@@ -57,8 +58,9 @@ extern "C" void on_stop_signal(int signal) {
 
 }  // namespace
 
-void take_stop_signals(void (*end)(int signal), bool hangup_ignored) {
+void take_stop_signals(void (*end)(int signal), bool hangup_ignored, bool repeats_ignored) {
   end_at_once = end;
+  one_is_enough = repeats_ignored;
   for (const auto& [signal, name] : kStopSignals) {
     struct sigaction action {};
     action.sa_handler = signal == SIGHUP && hangup_ignored ? SIG_IGN : on_stop_signal;

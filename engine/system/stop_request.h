@@ -16,7 +16,9 @@ namespace tessera::engine {
 // a signal, so it may only call what signal handlers may, such as _exit(); it does not return.
 // SIGHUP is ignored where the parent process had it so, as nohup does: the caller knows, since by
 // then libraries may have made it their own. Without this call signals do what they did before.
-void take_stop_signals(void (*end_at_once)(int signal), bool hangup_ignored);
+// `repeats_ignored`: a second signal does nothing, as one request may come by several ways; whoever
+// has started the process ends it.
+void take_stop_signals(void (*end_at_once)(int signal), bool hangup_ignored, bool repeats_ignored);
 
 // The first signal that came while an OrderlyStop lived; 0: none.
 [[nodiscard]] int stop_signal();

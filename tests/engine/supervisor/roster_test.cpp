@@ -23,6 +23,8 @@ TEST_CASE(
   roster.missed(1, 102);
   CHECK_FALSE(roster.is_to_be_tried(1, 105));
   CHECK(roster.is_to_be_tried(1, 106));
+  CHECK(roster.is_to_be_tried(1, 104, true));
+  CHECK_FALSE(roster.is_to_be_tried(1, 103, true));
   CHECK_FALSE(roster.is_to_be_tried(0, 1000));
   roster.reach(1, 106);
   CHECK_FALSE(roster.is_to_be_tried(1, 1000));

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/supervisor/attendance.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 
@@ -105,21 +105,64 @@ TEST_CASE("a new run needs all its devices, one that goes on leaves out those th
   RunDevices devices = fake.all();
   devices.reach_all();
   CHECK(devices.roster().taking_part() == std::vector<int>{0, 1, 3});
-  CHECK(devices.are_enough_reached());
   CHECK(fake.said ==
         std::vector<std::string>{"pi3 cannot be reached and is left out until it can"});
 }
 
-TEST_CASE("more than half of the devices are enough to take a run over, of two one") {
-  for (const auto& [count, off, enough] : {std::tuple{4, 2, false}, {5, 2, true}, {2, 1, true}}) {
-    FakeDevices fake(count);
+TEST_CASE("more than half of the devices of the last step go on, half where a witness answers") {
+  struct Case {
+    std::vector<int> last_step;
+    int off;
+    std::string witness;
+    bool enough;
+  };
+  for (const Case& tried : {Case{{0, 1, 2, 3}, 1, "no-such-host.invalid", true},
+                            {{0, 1, 2, 3}, 2, "no-such-host.invalid", false},
+                            {{0, 1, 2, 3}, 2, "127.0.0.1", true},
+                            {{0, 1, 2, 3}, 3, "127.0.0.1", false},
+                            {{0, 2}, 1, "no-such-host.invalid", true},
+                            {{0}, 3, "no-such-host.invalid", true}}) {
+    FakeDevices fake(4);
     fake.request.goes_on = true;
-    for (int device = 1; device <= off; ++device) {
+    fake.record.last_step = tried.last_step;
+    fake.record.witness = tried.witness;
+    for (int device = 1; device <= tried.off; ++device) {
       fake.is_off(device);
     }
     RunDevices devices = fake.all();
     devices.reach_all();
-    CHECK(devices.are_enough_reached() == enough);
+    Attendance attendance(fake.record, devices);
+    CHECK(attendance.is_enough() == tried.enough);
+    CHECK(attendance.is_complete() == (tried.last_step.size() < 3));
+  }
+}
+
+TEST_CASE("who waits says for whom, why, and how to go on all the same") {
+  FakeDevices fake(2);
+  fake.request.goes_on = true;
+  fake.record.last_step = {0, 1};
+  fake.record.run_folder = "/home/pi/my run";
+  fake.record.interface = "no-such0";
+  fake.is_off(1);
+  RunDevices devices = fake.all();
+  devices.reach_all();
+  Attendance attendance(fake.record, devices);
+  CHECK(!attendance.is_enough());
+  CHECK(attendance.what_is_missing() ==
+        "waiting for pi2: 1 of the 2 devices of the last step is here, too few to go on, since the "
+        "cable of no-such0 is out here; to go on without the others, stop this and enter: tessera "
+        "run --continue '/home/pi/my run' --alone");
+}
+
+TEST_CASE("a run that has finished on another device is not begun again, one here ends well") {
+  for (const int device : {0, 1}) {
+    FakeDevices fake(2);
+    fake.request.goes_on = true;
+    fake.answers(device, R"({"is":"finished"})");
+    RunDevices devices = fake.all();
+    devices.reach_all();
+    CHECK(devices.has_finished() == (device == 0));
+    CHECK(devices.are_led_by_another() == (device == 1));
   }
 }
 
@@ -186,7 +229,7 @@ TEST_CASE("an agent that has gone is noticed, and looked for again where its dev
   CHECK(!devices.loss_of(1));
   devices.leave_out(1);
   CHECK(soon(devices, [&] {
-    devices.look_for_missing();
+    devices.look_for_missing(false);
     return devices.link(1).is_ready();
   }));
 }

@@ -25,6 +25,9 @@ SupervisorRecord record_of_two_devices() {
   record.remote_shell = "ssh";
   record.generation = 3;
   record.supervisor = "fedcba9876543210";
+  record.last_step = {1};
+  record.witness = "192.168.1.1";
+  record.interface = "eth0";
   return record;
 }
 
@@ -52,6 +55,17 @@ TEST_CASE("the record of a run comes back with all names as they were") {
   std::filesystem::create_symlink(folder / "record", folder / "link");
   CHECK(refusal_of(folder / "link").empty());
   CHECK(refusal_of(folder / "none").find("there is no record") != std::string::npos);
+}
+
+TEST_CASE("of a record that does not say which devices had the last step all had it") {
+  const TemporaryFolder folder;
+  nlohmann::json record = to_json(record_of_two_devices());
+  record.erase("last_step");
+  put_record(folder / "record", record);
+  CHECK(read_supervisor_record(folder / "record").last_step == std::vector<int>{0, 1});
+  record["last_step"] = {2};
+  put_record(folder / "record", record);
+  CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
 }
 
 TEST_CASE("a record without the number of its supervisor is read, one with another text is not") {

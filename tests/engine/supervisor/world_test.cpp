@@ -42,4 +42,27 @@ TEST_CASE("the first end that is not a good one is that of a world") {
   CHECK(world.first_failure()->code == 2);
 }
 
+TEST_CASE("a device has ended once all of its ranks have") {
+  World world(1, {0, 0, 1}, 100);
+  world.finish_rank(0, {.code = 143});
+  CHECK(!world.has_ended_on(0));
+  world.finish_rank(1, {.code = 143});
+  CHECK(world.has_ended_on(0));
+  CHECK(!world.has_ended_on(1));
+}
+
+TEST_CASE("a rank that was told to stop has not ended on purpose unless it has saved") {
+  for (const int code : {129, 130, 143}) {
+    CHECK(is_stopped({.code = code}));
+    CHECK(!is_deliberate({.code = code}));
+  }
+  CHECK(!is_stopped({.code = 2}));
+  CHECK(!is_stopped({.signal = 15}));
+  World world(1, {0, 1}, 100);
+  CHECK(!world.has_saved(1));
+  world.save(1);
+  CHECK(world.has_saved(1));
+  CHECK(!world.has_saved(0));
+}
+
 }  // namespace tessera::engine
