@@ -10,6 +10,7 @@
 #include "engine/recovery/device_name.h"
 #include "engine/recovery/kept_state.h"
 #include "engine/recovery/slot_file.h"
+#include "engine/system/kept_files.h"
 #include "partitioner/network/network.h"
 #include "partitioner/plan/plan_fingerprint.h"
 

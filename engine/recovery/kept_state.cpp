@@ -9,6 +9,7 @@
 #include "engine/execution/parameter_chunks.h"
 #include "engine/recovery/device_name.h"
 #include "engine/recovery/slot_file.h"
+#include "engine/system/kept_files.h"
 #include "partitioner/network/network.h"
 #include "partitioner/plan/plan_fingerprint.h"
 

@@ -76,7 +76,4 @@ struct KeptStep {
                                                          Trainer& trainer,
                                                          const Communicator& communicator);
 
-// The names of such files end so.
-inline constexpr const char* kKeptEnding = ".kept";
-
 }  // namespace tessera::engine

@@ -492,6 +492,9 @@ void Agent::start(const json& message) {
       }
     }
   }
+  if (number_in(message, "forget") != 0) {
+    state_->forget_kept();
+  }
   for (const json& rank : *ranks) {
     start_rank(message, rank.is_number_integer() ? rank.get<int>() : 0);
   }

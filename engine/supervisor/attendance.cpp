@@ -11,9 +11,12 @@
 
 namespace tessera::engine {
 
-Attendance::Attendance(const SupervisorRecord& record, const RunDevices& devices)
+Attendance::Attendance(const SupervisorRequest& request,
+                       const SupervisorRecord& record,
+                       const RunDevices& devices)
     : record_(record),
       devices_(devices),
+      any_(request.alone),
       witness_(record.witness.empty() ? default_gateway() : record.witness) {}
 
 std::vector<int> Attendance::reached() const {
@@ -28,7 +31,7 @@ std::vector<int> Attendance::reached() const {
 
 bool Attendance::is_enough() {
   constexpr double kBetween_s = 2;
-  const Quorum quorum = quorum_of(record_.last_step, reached());
+  const Quorum quorum = any_ ? Quorum::Enough : quorum_of(record_.last_step, reached());
   if (quorum != Quorum::Half) {
     why_not_.clear();
     return quorum == Quorum::Enough;
@@ -38,6 +41,10 @@ bool Attendance::is_enough() {
     asked_s_ = now_s();
   }
   return why_not_.empty();
+}
+
+bool Attendance::is_a_part() const {
+  return any_ || quorum_of(record_.last_step, reached()) != Quorum::Enough;
 }
 
 bool Attendance::is_complete() const {

@@ -12,15 +12,23 @@ namespace tessera::engine {
 
 class Attendance {
  public:
-  // Both must outlive it.
-  Attendance(const SupervisorRecord& record, const RunDevices& devices);
+  // Record and devices must outlive it.
+  Attendance(const SupervisorRequest& request,
+             const SupervisorRecord& record,
+             const RunDevices& devices);
 
   // Where exactly half of the devices is there the witness is asked, at most every two seconds;
   // that may take three.
   [[nodiscard]] bool is_enough();
 
+  // Whether no more than half of the devices of the last step are there, or a person has said that
+  // whatever is there is enough: the others may go on, too.
+  [[nodiscard]] bool is_a_part() const;
   // Whether all devices of the last step are there.
   [[nodiscard]] bool is_complete() const;
+
+  // The first step of these devices is finished: from here on they are those of the last step.
+  void finish_step() { any_ = false; }
 
   // After is_enough() has said no: who is missing, why those that are there do not go on, and what
   // a person can do.
@@ -32,6 +40,7 @@ class Attendance {
 
   const SupervisorRecord& record_;
   const RunDevices& devices_;
+  bool any_;  // devices will do, until they have finished a step
   std::string witness_;
   std::string why_not_;  // half is enough; empty: it is, or there is more or less than half
   double asked_s_ = 0;

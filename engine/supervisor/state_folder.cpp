@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/system/kept_files.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -114,6 +115,16 @@ void StateFolder::lock() {
   if (!lock_.is_open() || ::ftruncate(lock_.number(), 0) != 0 ||
       ::pwrite(lock_.number(), mine.data(), mine.size(), 0) != std::ssize(mine)) {
     throw InputError(fmt::format("{}: cannot be written", (path_ / kLockName).string()));
+  }
+}
+
+void StateFolder::forget_kept() const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+    if (entry.path().extension() == kKeptEnding) {
+      std::error_code gone;
+      std::filesystem::remove(entry.path(), gone);
+    }
   }
 }
 

@@ -33,6 +33,8 @@ class StateFolder {
 
   // With all that is in it.
   void remove();
+  // What ranks have kept: of steps that others have gone on from without this device.
+  void forget_kept() const;
 
   [[nodiscard]] static std::filesystem::path of_run(
       const std::string& run, const std::filesystem::path& parent = "/dev/shm");

@@ -57,8 +57,6 @@ SupervisorRecord record_of(const SupervisorRequest& request) {
   if (!request.goes_on) {  // all are reached before the first step
     record.last_step.resize(record.hosts.size());
     std::iota(record.last_step.begin(), record.last_step.end(), 0);
-  } else if (request.alone) {
-    record.last_step = {place_of_this_machine(record.hosts)};
   }
   // Of this device; one that takes over has been told by an agent, while its cable was in.
   if (!request.takes_over || record.interface.empty()) {
@@ -79,7 +77,7 @@ class SupervisedRun {
         silence_s_(request.silence_s > 0 ? request.silence_s : kUsualSilence_s),
         record_(record_of(request)),
         devices_(request_, record_, silence_s_),
-        attendance_(record_, devices_),
+        attendance_(request_, record_, devices_),
         world_start_(request_, record_, devices_),
         hang_watch_(silence_s_),
         copy_(record_.run_folder),
@@ -112,6 +110,7 @@ class SupervisedRun {
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
   void finish_copy();
+  void keep_aside();
   [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
   // Whether the run has begun before the ranks that there are.
   [[nodiscard]] bool goes_on() const { return worlds_ > 1 || request_.goes_on; }
@@ -137,6 +136,7 @@ class SupervisedRun {
   bool recorded_ = false;
   bool met_full_disk_ = false;        // ranks of this world have
   std::optional<double> full_since_;  // ranks wait for room on the disk
+  bool went_on_with_part_ = false;    // another part of the last step's devices may have, too
   bool waits_ = false;                // for devices, of which too few are there
   std::string waits_for_;             // as it was said
   std::optional<double> enough_since_s_;
@@ -196,7 +196,28 @@ int SupervisedRun::go_on_to_the_end() {
   finish_copy();
   // What ranks kept is for a run that may go on without a checkpoint.
   devices_.end(saved_ && *exit_code_ != kNoGoingOn);
+  if (devices_.are_led_by_another()) {
+    keep_aside();
+  }
   return *exit_code_;
+}
+
+// Two parts of the network have trained, and the other one goes on. What this one has learnt is not
+// overwritten by the copy of the other's folder. A folder that both see is the other's by now.
+void SupervisedRun::keep_aside() {
+  const std::filesystem::path folder = record_.run_folder;
+  if (!went_on_with_part_ || supervisor_of(folder / kRecordName).number != record_.supervisor) {
+    return;
+  }
+  std::filesystem::path aside;
+  std::error_code error;
+  for (int number = 1; aside.empty() || std::filesystem::exists(aside, error); ++number) {
+    aside = fmt::format("{}-aside-{}", folder.string(), number);
+  }
+  std::filesystem::rename(folder, aside, error);
+  say(error ? fmt::format("{}: cannot be moved: {}", folder.string(), error.message())
+            : fmt::format("what this part of the devices has learnt is kept in {}",
+                          shell_word(aside.string())));
 }
 
 void SupervisedRun::finish_copy() {
@@ -311,6 +332,8 @@ void SupervisedRun::take_step(Index step, Index last) {
 
 // From here on these devices have the last finished step.
 void SupervisedRun::note_devices_of_step() {
+  went_on_with_part_ = went_on_with_part_ || attendance_.is_a_part();
+  attendance_.finish_step();
   record_.last_step.clear();
   for (const int device : devices_.roster().taking_part()) {
     record_.last_step.push_back(devices_.place_of(device));

@@ -105,6 +105,11 @@ std::vector<std::string> WorldStart::words_now(bool again) const {
   return words;
 }
 
+bool WorldStart::had_last_step(int device) const {
+  const std::vector<int>& places = record_.last_step;
+  return std::find(places.begin(), places.end(), devices_.place_of(device)) != places.end();
+}
+
 void WorldStart::start(const World& world, bool again) {
   const std::vector<std::string> words = words_now(again);
   const json files = files_named_in(words, folder_);
@@ -125,6 +130,7 @@ void WorldStart::start(const World& world, bool again) {
                                     {"ranks", ranks},
                                     {"size", world.size()},
                                     {"again", again ? 1 : 0},
+                                    {"forget", had_last_step(device) ? 0 : 1},
                                     {"files", files},
                                     {"words", words}});
   }

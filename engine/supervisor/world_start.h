@@ -38,6 +38,8 @@ class WorldStart {
 
  private:
   [[nodiscard]] std::vector<std::string> words_now(bool again) const;
+  // Else what ranks keep there is of earlier steps, or of such that others have gone on without.
+  [[nodiscard]] bool had_last_step(int device) const;
   [[nodiscard]] std::string cluster_of(const std::vector<int>& devices) const;
 
   const SupervisorRequest& request_;
