@@ -16,6 +16,7 @@
 #include "engine/system/agent_line.h"
 #include "engine/system/say.h"
 #include "engine/system/stop_request.h"
+#include "engine/system/test_point.h"
 #include "engine/train/intact_checkpoint.h"
 #include "partitioner/base/errors.h"
 
@@ -137,6 +138,7 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   });
   agent.tell_phase("setup");
   go_on_as_agent_says(request, communicator);
+  test_point("rank_begins");
   LastCheckpoint saved;
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSessionObserver observer = printer.observer();

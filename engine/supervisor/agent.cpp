@@ -37,6 +37,7 @@
 #include "engine/system/clock.h"
 #include "engine/system/host_name.h"
 #include "engine/system/system_memory.h"
+#include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -291,7 +292,7 @@ Claim Agent::claim_of_supervisor() {
   if (heard && !is_there(*heard, now, kHeardLately * limit_s_)) {
     heard.reset();
   }
-  const Claim claim = judged(supervisor_id_, supervisor_of(in_state(kRecordName)), heard);
+  const Claim claim = judged(supervisor_id_, leads_, supervisor_of(in_state(kRecordName)), heard);
   if (claim == Claim::Granted) {
     granted_ = true;
     write_heard(in_state(kHeardName), {supervisor_id_, leads_, now, ::getpid()});
@@ -425,9 +426,10 @@ void Agent::take(const json& message) {
       place_ = 0;
       if (number_in(message, "remove") != 0) {
         ends_ = true;
-        if (state_) {
-          state_->remove();
+        if (!state_) {  // an agent before this one may have it
+          take_state();
         }
+        state_->remove();
       }
     }
   } catch (const std::exception& error) {
@@ -495,6 +497,7 @@ void Agent::start(const json& message) {
   if (number_in(message, "forget") != 0) {
     state_->forget_kept();
   }
+  test_point("ranks_start");
   for (const json& rank : *ranks) {
     start_rank(message, rank.is_number_integer() ? rank.get<int>() : 0);
   }

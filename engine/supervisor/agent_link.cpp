@@ -27,6 +27,7 @@ void AgentLink::start(const AgentStart& how, bool quiet, const nlohmann::json& h
               : agent_command(how, host_.name, quiet),
       .environment = {},
       .folder = "",
+      .ignores_stop_signals = !here_,
       .descriptors = {{STDIN_FILENO, theirs.number()},
                       {STDOUT_FILENO, theirs.number()},
                       {STDERR_FILENO, STDERR_FILENO},

@@ -73,14 +73,39 @@ void place_descriptors(const std::vector<std::pair<int, int>>& wanted) {
   ::syscall(SYS_close_range, static_cast<unsigned>(first_free), ~0U, 0);
 }
 
+// While one lives no signal is delivered to this thread, nor to the process that it forks
+// meanwhile: one that came before that process has its own way with signals would be lost to this
+// one's.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { release(); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+  void release() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 constexpr int kNotStarted = 127;
 
 [[noreturn]] void become(const ProgramToStart& program,
                          const TextList& words,
-                         const TextList& environment) {
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+                         const TextList& environment,
+                         const SignalsHeld& held) {
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGCHLD, SIGUSR1}) {
     std::signal(number, SIG_DFL);
   }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(number, program.ignores_stop_signals ? SIG_IGN : SIG_DFL);
+  }
+  held.release();
   place_descriptors(program.descriptors);
   if (program.idle) {
     const sched_param none{};
@@ -99,6 +124,7 @@ ChildProcess::ChildProcess(const ProgramToStart& program) {
   const TextList words(program.words);
   const TextList environment(environment_with(program.environment));
   const pid_t parent = ::getpid();
+  const SignalsHeld held;
   id_ = ::fork();
   if (id_ == 0) {
     ::setpgid(0, 0);
@@ -106,7 +132,7 @@ ChildProcess::ChildProcess(const ProgramToStart& program) {
     if (::getppid() != parent) {
       ::_exit(kNotStarted);
     }
-    become(program, words, environment);
+    become(program, words, environment, held);
   }
   if (id_ < 0) {
     throw InputError(fmt::format("{}: cannot be started: {}",
@@ -155,11 +181,12 @@ const std::optional<ProcessEnd>& ChildProcess::look() {
 void start_apart(const ProgramToStart& program) {
   const TextList words(program.words);
   const TextList environment(environment_with(program.environment));
+  const SignalsHeld held;
   const pid_t child = ::fork();
   if (child == 0) {
     ::setsid();
     if (::fork() == 0) {
-      become(program, words, environment);
+      become(program, words, environment, held);
     }
     ::_exit(0);
   }

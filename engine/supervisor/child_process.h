@@ -18,6 +18,7 @@ struct ProgramToStart {
   std::map<std::string, std::string> environment;  // beside this process's own
   std::string folder;                              // to work in; empty: this process's
   bool idle = false;                               // takes what processor time nothing else wants
+  bool ignores_stop_signals = false;               // ends with what it connects, not before
   // Descriptors of the new process, and which of this process's they are; all others are closed but
   // for standard error. Numbers from 0 to 2 and others alike.
   std::vector<std::pair<int, int>> descriptors;

@@ -16,9 +16,11 @@ bool is_there(const HeardSupervisor& heard, double now_s, double lately_s) {
 }
 
 Claim judged(const SupervisorId& mine,
+             bool leads,
              const SupervisorId& newest,
              const std::optional<HeardSupervisor>& heard) {
-  const bool is_newest = newest.number.empty() || newest.number == mine.number;
+  const bool is_newest =
+      newest.number.empty() || newest.number == mine.number || (leads && mine > newest);
   if (newest.generation > mine.generation || (newest.generation == mine.generation && !is_newest)) {
     return Claim::Superseded;
   }

@@ -44,8 +44,11 @@ enum class Claim {
 [[nodiscard]] bool is_there(const HeardSupervisor& heard, double now_s, double lately_s);
 
 // What a device answers a supervisor: `newest` is the last one that has started ranks here,
-// `heard` one that is there.
+// `heard` one that is there. `leads`: this one has started ranks itself, elsewhere perhaps. Where
+// two that count alike have, in two parts of a network that had come apart, the one with the larger
+// number stays.
 [[nodiscard]] Claim judged(const SupervisorId& mine,
+                           bool leads,
                            const SupervisorId& newest,
                            const std::optional<HeardSupervisor>& heard);
 

@@ -8,6 +8,7 @@
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
 #include "engine/system/stop_request.h"
+#include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
@@ -79,6 +80,7 @@ void RunDevices::reach_all() {
   for (int device = 0; device < size(); ++device) {
     start_agent(device);
   }
+  test_point("devices_are_reached");
   wait_for_agents();
   if (finished_) {
     return;
@@ -199,10 +201,10 @@ bool RunDevices::take(int device, const json& message) {
     say("another device has taken this run over: it ends here");
     led_by_another_ = true;
   } else if (what == "finished") {
-    finished_ = link(device).is_here();
-    led_by_another_ = !finished_;
-    say(finished_ ? fmt::format("the run in {} has finished", record_.run_folder)
-                  : fmt::format("this run has finished: {} has its folder", name_of(device)));
+    finished_ = true;
+    led_by_another_ = !link(device).is_here();
+    say(led_by_another_ ? fmt::format("this run has finished: {} has its folder", name_of(device))
+                        : fmt::format("the run in {} has finished", record_.run_folder));
   } else if (what == "problem") {
     say(name_of(device) + ": " + text_in(message, "text"));
   } else {

@@ -49,9 +49,9 @@ class RunDevices {
   void wait();
   // Of an agent about itself; false where the message is about something else.
   [[nodiscard]] bool take(int device, const nlohmann::json& message);
-  // Another supervisor has the run, or it has finished on another device: this one is to end.
+  // Another supervisor has the run or has finished it: this one is to end.
   [[nodiscard]] bool are_led_by_another() const { return led_by_another_; }
-  // The run has finished before, as its folder on this machine says.
+  // The run has finished, as its folder on a device says.
   [[nodiscard]] bool has_finished() const { return finished_; }
 
   // What has happened to a device that is not there any more, or does not answer.

@@ -166,10 +166,8 @@ int SupervisedRun::run() {
 }
 
 int SupervisedRun::go_on_to_the_end() {
-  if (devices_.has_finished()) {
-    exit_code_ = 0;
-  } else if (devices_.are_led_by_another()) {
-    exit_code_ = kNoGoingOn;
+  if (devices_.are_led_by_another() || devices_.has_finished()) {
+    exit_code_ = devices_.are_led_by_another() ? kNoGoingOn : 0;
   } else if (request_.takes_over && !attendance_.is_enough()) {
     say(attendance_.what_is_missing());
     return kNoGoingOn;
@@ -195,7 +193,7 @@ int SupervisedRun::go_on_to_the_end() {
   }
   finish_copy();
   // What ranks kept is for a run that may go on without a checkpoint.
-  devices_.end(saved_ && *exit_code_ != kNoGoingOn);
+  devices_.end(devices_.has_finished() || (saved_ && *exit_code_ != kNoGoingOn));
   if (devices_.are_led_by_another()) {
     keep_aside();
   }
@@ -239,8 +237,8 @@ void SupervisedRun::take_messages() {
 
 void SupervisedRun::take(int device, const json& message) {
   if (devices_.take(device, message)) {
-    if (devices_.has_finished() || devices_.are_led_by_another()) {
-      exit_code_ = devices_.has_finished() ? 0 : kNoGoingOn;
+    if (devices_.are_led_by_another() || devices_.has_finished()) {
+      exit_code_ = devices_.are_led_by_another() ? kNoGoingOn : 0;
     }
     return;
   }

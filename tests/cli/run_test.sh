@@ -170,6 +170,66 @@ expect 'nor done again' test "$(grep -o '"repeated_steps":[0-9]*' "$folder/unluc
 expect 'nothing stays in memory after that' test -z "$(in_memory)"
 nothing_stays 'a run that was stopped twice'
 
+# Told to stop in moments in which no rank can save: the last step stays in memory, and one command goes on from it.
+points=$folder/points
+mkdir "$points"
+export TESSERA_TEST_POINTS=$points
+# at_point NAME COMMAND...: runs the command at that moment.
+at_point() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$points/$1.new"
+  chmod +x "$points/$1.new"
+  mv "$points/$1.new" "$points/$1"
+}
+# goes_on_from_memory NAME: the run in that folder, after it was stopped.
+goes_on_from_memory() {
+  local before
+  nothing_stays "a stop at $1"
+  before=$(losses "$folder/$1" | wc -l)
+  timeout 100 "$TESSERA" run --continue "$folder/$1" >"$folder/out" 2>"$folder/err" </dev/null &
+  supervised=$!
+  at_step "$1" $((before + 5))
+  kill -INT "$(processes run | head -n 1)"
+  finished
+  expect "$1: no step was lost" each_step_once "$folder/$1"
+  expect "$1: nor done again" test "$(resumed_after "$1")" -ge $((before - 1))
+  expect "$1: nothing stays in memory" test -z "$(in_memory)"
+}
+resumed_after() { grep '"resume"' "$folder/$1/events.jsonl" | tail -n 1 | sed 's/.*after step \([0-9]*\).*/\1/'; }
+for moment in ranks_start rank_begins devices_are_reached; do
+  supervise "$moment" 2 --grid 1x2 --steps 10000000 --checkpoint-every 1000000
+  at_step "$moment" 10
+  case $moment in
+    ranks_start) at_point ranks_start "kill -TERM $(processes run | tail -n 1)" ;;
+    rank_begins) at_point rank_begins "kill -TERM $(processes run | tail -n 1); while kill -0 \$1; do :; done 2>/dev/null" ;;
+  esac
+  if [ "$moment" = devices_are_reached ]; then
+    kill -9 "$(processes run | head -n 1)"
+    finished
+    at_point devices_are_reached 'kill -TERM $1'
+    status=0
+    timeout 60 "$TESSERA" run --continue "$folder/$moment" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+  else
+    kill -9 "$(processes train | head -n 1)"
+    finished
+  fi
+  expect "$moment: SIGTERM is the exit code" test "$status" -eq 143
+  expect "$moment: it says what can be done" grep -q 'the last step is kept in memory; to continue: tessera run --continue' "$folder/err"
+  goes_on_from_memory "$moment"
+done
+
+# All processes are told to end at once, as when a machine shuts down: ranks save first.
+for signal in TERM HUP; do
+  supervise "all-$signal" 2 --grid 1x2 --steps 10000000 --checkpoint-every 1000000
+  at_step "all-$signal" 10
+  # shellcheck disable=SC2046 # a word for each
+  kill "-$signal" $(processes run | tail -n 1) $(processes agent) $(processes train)
+  finished
+  expect "SIG$signal to all is the exit code" test "$status" -eq $((128 + $(kill -l "$signal")))
+  expect 'the checkpoint is that of the last step' grep -q "checkpoint after step $(losses "$folder/all-$signal" | wc -l)\"" "$folder/all-$signal/events.jsonl"
+  nothing_stays "SIG$signal to all"
+done
+unset TESSERA_TEST_POINTS
+
 # A second supervisor of a run that goes on is refused and changes nothing.
 # go_on NAME: in the background, with its exit code in NAME.code.
 go_on() {

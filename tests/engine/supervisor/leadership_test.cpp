@@ -25,20 +25,30 @@ TEST_CASE("a supervisor that leads a run is followed by no other one while it is
   const std::vector<SupervisorId> others{{3, "1111"}, {3, "9999"}, {4, "1111"}, {9, "0"}};
   for (const SupervisorId& other : others) {
     const bool is_newer = other.generation > 3;
-    CHECK(judged(other, leader.id, leader) == (is_newer ? Claim::Heard : Claim::Superseded));
-    CHECK(judged(other, kNone, leader) == Claim::Heard);
+    CHECK(judged(other, false, leader.id, leader) == (is_newer ? Claim::Heard : Claim::Superseded));
+    CHECK(judged(other, false, kNone, leader) == Claim::Heard);
   }
-  CHECK(judged(leader.id, leader.id, leader) == Claim::Granted);  // another agent of its own
+  CHECK(judged(leader.id, false, leader.id, leader) == Claim::Granted);  // another agent of its own
 }
 
 TEST_CASE("once it is not heard of any more only a newer one may follow") {
   const SupervisorId gone{3, "5555"};
-  CHECK(judged({4, "1111"}, gone, std::nullopt) == Claim::Granted);
+  CHECK(judged({4, "1111"}, false, gone, std::nullopt) == Claim::Granted);
   // A device that was off counts from what it knew then.
-  CHECK(judged({3, "9999"}, gone, std::nullopt) == Claim::Superseded);
-  CHECK(judged({2, "9999"}, gone, std::nullopt) == Claim::Superseded);
-  CHECK(judged({3, "9999"}, {3, ""}, std::nullopt) == Claim::Granted);
-  CHECK(judged({1, "1111"}, kNone, std::nullopt) == Claim::Granted);
+  CHECK(judged({3, "9999"}, false, gone, std::nullopt) == Claim::Superseded);
+  CHECK(judged({2, "9999"}, false, gone, std::nullopt) == Claim::Superseded);
+  CHECK(judged({3, "9999"}, false, {3, ""}, std::nullopt) == Claim::Granted);
+  CHECK(judged({1, "1111"}, false, kNone, std::nullopt) == Claim::Granted);
+}
+
+TEST_CASE("of two that count alike and both lead, in parts of a network, one stays everywhere") {
+  const SupervisorId less{3, "1111"};
+  const SupervisorId more{3, "9999"};
+  CHECK(judged(less, true, more, HeardSupervisor{more, true, 0, 0}) == Claim::Superseded);
+  CHECK(judged(more, true, less, HeardSupervisor{less, true, 0, 0}) == Claim::Heard);
+  CHECK(judged(more, true, less, std::nullopt) == Claim::Granted);
+  CHECK(judged(more, false, less, std::nullopt) == Claim::Superseded);  // it has only begun
+  CHECK(judged({2, "9999"}, true, less, std::nullopt) == Claim::Superseded);
 }
 
 TEST_CASE(
@@ -46,8 +56,8 @@ TEST_CASE(
   const std::vector<std::pair<SupervisorId, SupervisorId>> pairs{{{3, "1111"}, {3, "2222"}},
                                                                  {{3, "2222"}, {4, "1111"}}};
   for (const auto& [less, more] : pairs) {
-    CHECK(judged(less, kNone, HeardSupervisor{more, false, 0, 0}) == Claim::Heard);
-    CHECK(judged(more, kNone, HeardSupervisor{less, false, 0, 0}) == Claim::Granted);
+    CHECK(judged(less, false, kNone, HeardSupervisor{more, false, 0, 0}) == Claim::Heard);
+    CHECK(judged(more, false, kNone, HeardSupervisor{less, false, 0, 0}) == Claim::Granted);
   }
 }
 
