@@ -1,5 +1,5 @@
 # Devices: sets of namespaces with a first process each. What is known of the cluster called $cluster is kept in
-# $state, a file a value: devices/NAME/{address,cores,memory_mib,rate_mbit,threads,byte_s,pid}.
+# $state, a file a value: own, and devices/NAME/{address,cores,memory_mib,rate_mbit,threads,byte_s,pid}.
 # shellcheck shell=bash
 
 readonly all_state=/run/tessera-cluster
@@ -33,12 +33,13 @@ device_pid() {
 
 # switch_on DEVICE: makes its namespaces, starts its first process, connects it.
 switch_on() {
-  local device=$1 namespace pid=
+  local device=$1 namespace pid= own
   namespace=$(namespace_of "$device")
+  own=$(<"$state/own")
   ip netns add "$namespace"
   read -r pid < <(cd / && exec env -i PATH="$PATH" TESSERA_CLUSTER_INIT="$cluster/$device" setsid \
     nsenter --net="/run/netns/$namespace" unshare --uts --ipc --mount --pid --fork \
-    "$here/device_init" "$device" "$state/hosts" 2>"$state/devices/$device/log") ||
+    "$here/device_init" "$device" "$state/hosts" ${own:+"$own/$device" "$own"} 2>"$state/devices/$device/log") ||
     fail "$device could not be started: $(tail -n 1 "$state/devices/$device/log")"
   set_value "$device" pid "$pid"
   connect "$device" "$(value "$device" address)"

@@ -1,6 +1,9 @@
 # The switch and the cables: a bridge in a network namespace of its own, and to each device a pair of virtual
-# interfaces, `eth0` there and a port of the device's name here, shaped in both directions.
+# interfaces, `eth0` there and a port of the device's name here, shaped in both directions. The switch is the devices' router as
+# well, which leads nowhere.
 # shellcheck shell=bash
+
+readonly router_address=10.77.0.254 router_hardware=02:00:0a:4d:00:fe
 
 # namespace_of DEVICE: its name for `ip netns`. The switch is called so, too. Names of clusters and devices may have hyphens but no
 # dots, so that no two clusters have a namespace in common.
@@ -19,7 +22,42 @@ make_switch() {
   switch=$(namespace_of switch)
   ip netns add "$switch"
   ip -n "$switch" link add name bridge type bridge stp_state 0 forward_delay 0
-  ip -n "$switch" link set dev bridge addrgenmode none up
+  ip -n "$switch" link set dev bridge addrgenmode none address "$router_hardware" up
+  ip -n "$switch" address add "$router_address/24" dev bridge
+  # What is addressed to elsewhere is refused at once.
+  ip -n "$switch" route add unreachable default
+  nsenter --net="/run/netns/$switch" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+}
+
+# split_network yes|no DEVICE...: another switch for these; `yes`: it has a cable to the router, too.
+split_network() {
+  local router=$1 switch device
+  shift
+  switch=$(namespace_of switch)
+  join_network
+  ip -n "$switch" link add name other type bridge stp_state 0 forward_delay 0
+  ip -n "$switch" link set dev other addrgenmode none up
+  # Addresses of the first bridge are answered for here, too, or not at all.
+  if [ "$router" = yes ]; then
+    ip -n "$switch" link set dev other address "$router_hardware"
+  else
+    nsenter --net="/run/netns/$switch" sh -c 'echo 1 >/proc/sys/net/ipv4/conf/other/arp_ignore'
+  fi
+  for device in "$@"; do
+    ip -n "$switch" link set dev "$device" master other
+    [ "$router" = no ] || ip -n "$switch" route add "$(value "$device" address)/32" dev other src "$router_address"
+  done
+}
+
+# join_network: all devices on one switch again.
+join_network() {
+  local switch device
+  switch=$(namespace_of switch)
+  [ -n "$(ip -n "$switch" -o link show dev other 2>/dev/null)" ] || return 0
+  for device in $(device_names); do
+    ip -n "$switch" link set dev "$device" master bridge 2>/dev/null || true
+  done
+  ip -n "$switch" link delete dev other # and routes to it
 }
 
 # connect DEVICE ADDRESS: lays the cable between a device's network namespace and the switch.
@@ -37,6 +75,7 @@ connect() {
   ip -n "$namespace" address add "$address/24" dev eth0
   ip -n "$namespace" link set dev lo up
   ip -n "$namespace" link set dev eth0 addrgenmode none up
+  ip -n "$namespace" route add default via "$router_address"
   with_usual_tcp "$namespace"
 }
 

@@ -4,10 +4,10 @@
 # read_up_options ARGUMENT...: sets the names and properties of the devices, and the variables below.
 read_up_options() {
   local description='' devices='' equal=() key
-  new_name='' core_gflops='' wanted_dilation=1 slow_by=quota
+  new_name='' own='' core_gflops='' wanted_dilation=1 slow_by=quota
   while [ $# -gt 0 ]; do
     case $1 in
-      --devices | --rate | --speed | --cpu | --memory | --threads | --byte | --dilate | --slow-by | --name | --core-speed | --model | --size | --program | --vectors)
+      --devices | --rate | --speed | --cpu | --memory | --threads | --byte | --dilate | --slow-by | --name | --own | --core-speed | --model | --size | --program | --vectors)
         [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
       -*) fail "unknown option '$1': see --help." ;;
       *) [ -z "$description" ] || fail "expected one description, not both '$description' and '$1'." ;;
@@ -19,6 +19,7 @@ read_up_options() {
       --dilate) wanted_dilation=$2 ;;
       --slow-by) slow_by=$2 ;;
       --name) new_name=$2 ;;
+      --own) own=$2 ;;
       --core-speed) core_gflops=$2 ;;
       --model) model=$2 ;;
       --size) size=$2 ;;
@@ -35,6 +36,7 @@ read_up_options() {
 check_up_options() {
   [ "$wanted_dilation" = max ] || is_positive "$wanted_dilation" || fail '--dilate: expected a positive number or max.'
   case $slow_by in quota | pace) ;; *) fail '--slow-by: expected quota or pace.' ;; esac
+  [ -z "$own" ] || { own=$(readlink -e "$own") && [ -d "$own" ]; } || fail '--own: expected a folder that is there.'
   [ -z "$core_gflops" ] || is_positive "$core_gflops" || fail '--core-speed: expected a positive number, in GFLOP/s.'
 }
 
@@ -60,12 +62,13 @@ write_state() {
   local name number=0 address
   echo "$dilation" >"$state/dilation"
   printf '%s' "$vectors" >"$state/vectors"
+  printf '%s' "$own" >"$state/own"
   printf '%s\n' "${names[@]}" >"$state/names"
   echo '127.0.0.1 localhost' >"$state/hosts"
   for name in "${names[@]}"; do
     number=$((number + 1))
     address=10.77.0.$number
-    mkdir -p "$state/devices/$name"
+    mkdir -p "$state/devices/$name" ${own:+"$own/$name"}
     set_value "$name" address "$address"
     set_value "$name" cores "$(dilated "${property[$name.cores]}")"
     set_value "$name" memory_mib "${property[$name.memory]}"

@@ -43,6 +43,19 @@ test_down_copes_with_a_first_process_that_was_killed() {
   expect_equal "$(traces test-two)" ''
 }
 
+test_a_folder_of_its_own_outlives_a_devices_power() {
+  mkdir "$folder/own_files"
+  "$cluster_command" up --devices 2 --cpu 0.1 --name test-two --own "$folder/own_files" >/dev/null
+  "$cluster_command" --cluster test-two exec pi1 touch "$folder/own_files/mine"
+  expect_equal "$("$cluster_command" --cluster test-two exec pi2 ls "$folder/own_files")" ''
+  "$cluster_command" --cluster test-two poweroff pi1
+  [ -e "$folder/own_files/pi1/mine" ]
+  "$cluster_command" --cluster test-two poweron pi1
+  expect_equal "$("$cluster_command" --cluster test-two exec pi1 ls "$folder/own_files")" mine
+  "$cluster_command" --cluster test-two down
+  expect_refusal '--own: expected a folder' "$cluster_command" up --devices 2 --cpu 0.1 --name test-two --own "$folder/nowhere"
+}
+
 test_two_clusters_do_not_see_each_other() {
   "$cluster_command" up --devices 2 --cpu 0.1 --rate 50 --name test-two >/dev/null
   expect_refusal 'several clusters are up' "$cluster_command" status

@@ -57,9 +57,47 @@ except OSError as error:
     print(error)"
 }
 
+# reaches DEVICE ADDRESS
+reaches() { one exec "$1" ping -q -c 1 -W 1 "$2" >/dev/null; }
+
+test_link_leads_to_the_router_and_no_further() {
+  command -v ping >/dev/null || skip 'ping is not installed'
+  reaches pi1 10.77.0.254
+  expect_text "$(one exec pi1 ping -c 1 -W 5 192.0.2.1 || true)" 'Host Unreachable'
+}
+
+# expect_reached FROM ADDRESS..., or none of them:
+expect_reached() {
+  local from=$1 to
+  for to in "${@:2}"; do reaches "$from" "$to" || { echo "$from does not reach $to" && return 1; }; done
+}
+expect_unreached() {
+  local from=$1 to
+  for to in "${@:2}"; do ! reaches "$from" "$to" || { echo "$from reaches $to" && return 1; }; done
+}
+
+test_link_of_a_split_network_leads_to_its_half_and_to_a_router_if_that_has_one() {
+  command -v ping >/dev/null || skip 'ping is not installed'
+  one split pi1 pi2
+  expect_reached pi1 pi2 10.77.0.254
+  expect_reached pi3 10.77.0.254
+  expect_unreached pi1 pi3
+  expect_unreached pi3 pi2
+  one split --without-router pi3
+  expect_reached pi1 pi2 10.77.0.254
+  expect_unreached pi3 pi1 10.77.0.254
+  expect_equal "$(one exec pi3 cat /sys/class/net/eth0/carrier)" 1
+  one join
+  wait_until reaches pi3 pi1 # which it takes for gone for some seconds
+  expect_reached pi3 10.77.0.254
+  expect_refusal 'which device?' one split --without-router
+  expect_refusal "no device 'pi9'" one split pi1 pi9
+}
+
 test_link_without_its_cable_carries_nothing() {
   one link pi2 down
   expect_equal "$(status_of pi2 cable)" out
+  expect_equal "$(one exec pi2 cat /sys/class/net/eth0/carrier)" 0
   # "No route to host" once pi1 has forgotten where pi2 is.
   [[ "$(connect_to pi2)" =~ ^('timed out'|.*'No route to host')$ ]]
   one link pi2 up
