@@ -7,11 +7,8 @@ something that is left behind, or, where the run is watched, something that grow
 """
 
 import argparse
-import collections
 import contextlib
 import csv
-import json
-import math
 import os
 import random
 import signal
@@ -20,134 +17,20 @@ import sys
 import time
 
 from faults import KINDS, ON_ONE_MACHINE, Faults
-from machines import CLUSTER, Cluster, OneMachine, busy_loops, show, wait_for
+from machines import Cluster, OneMachine, busy_loops, show, wait_for
+from progress import Progress
+from runs import STOPPED, Run, compare, events_in, left_in_the_end, say_all
 from watch import COLUMNS, Watch
 
 NOTICED_S = 5  # every fault that ends ranks is noticed by then
-STOPPED = 128 + signal.SIGTERM  # exit code of a run that was told to stop
 
 
-class Run:
-    """One training run, however many supervisors it has one after the other."""
-
-    def __init__(self, cluster, options, folder, faulty):
-        self.cluster, self.options, self.folder, self.faulty = cluster, options, folder, faulty
-        self.log_path = folder + ".log"
-        self.log = open(self.log_path, "ab")
-        self.supervisor = None
-
-    def words(self):
-        options = self.options
-        if options.local:
-            where = ["-n", str(options.local)]
-        else:
-            where = ["--hostfile", options.hostfile, "--remote-shell", self.cluster.ssh]
-        words = [options.program, "run", *where, "--", "train",
-                 options.model, "--data", options.data, "--batch", str(options.batch), "--steps", str(options.steps),
-                 "--checkpoint-every", str(options.checkpoint_every), "--run", self.folder, "--reader", "0", "--no-eval",
-                 "--progress", "none", "--grid", options.grid]
-        return words + options.more
-
-    def start(self, words, device="pi1"):
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
-        if self.faulty and self.options.clock and device == "pi1" and not self.options.local:
-            environment.update(LD_PRELOAD=self.options.clock, FAKETIME_TIMESTAMP_FILE=self.options.clock_file,
-                               FAKETIME_NO_CACHE="1", FAKETIME_DONT_FAKE_MONOTONIC="1")
-        if self.options.local:
-            environment["TESSERA_CHAOS"] = self.cluster.disk
-        else:
-            words = [self.cluster.tool, "--cluster", CLUSTER, "exec", device, *words]
-        self.supervisor = subprocess.Popen(words, stdout=self.log, stderr=subprocess.STDOUT, env=environment,
-                                           start_new_session=True)
-
-    def begin(self):
-        self.start(self.words())
-
-    def go_on(self, device="pi1"):
-        self.start([self.options.program, "run", "--continue", self.folder], device)
-
-    def stop(self):
-        """As somebody would who has had enough: the step is finished and saved."""
-        for pid in self.cluster.processes(self.cluster.devices[0], "run"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        wait_for(self.ended, self.options.patience)
-
-    def steps(self, last_bytes=None):
-        """(step, loss) of each line of the metrics, or of those in so many bytes at their end; half a line counts for nothing."""
-        found = []
-        try:
-            with open(os.path.join(self.folder, "metrics.jsonl"), "rb") as file:
-                if last_bytes and os.fstat(file.fileno()).st_size > last_bytes:
-                    file.seek(-last_bytes, os.SEEK_END)
-                    file.readline()
-                for line in file:
-                    if line.endswith(b"\n"):
-                        row = json.loads(line)
-                        if "loss" in row and "step" in row:
-                            found.append((row["step"], row["loss"]))
-        except (OSError, ValueError):
-            pass
-        return found
-
-    def last_step(self):
-        """Asked often, in runs of hours: the end of the metrics is read."""
-        found = self.steps(1 << 14) or self.steps()
-        return found[-1][0] if found else 0
-
-    def recoveries(self):
-        """How often the run says that it has gone on after a fault."""
-        try:
-            with open(os.path.join(self.folder, "events.jsonl")) as file:
-                return sum('"kind":"recovery"' in line for line in file)
-        except OSError:
-            return 0
-
-    def ended(self):
-        return self.supervisor.poll() is not None
-
-
-def compare(steps, undisturbed, tolerance):
-    """What is wrong with the losses; empty where nothing is."""
-    numbers = [step for step, _ in steps]
-    if numbers != list(range(1, len(numbers) + 1)):
-        missing = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
-        twice = sorted(n for n, times in collections.Counter(numbers).items() if times > 1)
-        return f"steps missing: {missing[:5]}, twice: {twice[:5]}", 0
-    worst = 0
-    for (step, loss), (_, expected) in zip(steps, undisturbed):
-        difference = abs(loss - expected) / max(abs(expected), 1e-3)
-        worst = max(worst, difference)
-        if not math.isfinite(loss) or difference > tolerance:
-            return f"step {step}: loss {loss} instead of {expected}", worst
-    return "", worst
-
-
-def left_behind(cluster):
-    """Processes and files in memory that a run has left on any device that is on."""
-    left = []
-    for device in cluster.devices:
-        if device in cluster.off:
-            continue
-        for pid in cluster.processes(device):
-            left.append(f"process {pid} on {device}")
-        left += [f"/dev/shm/{os.path.basename(path)} on {device}" for path in cluster.memory_entries(device)]
-    return left
-
-
-def left_in_the_end(cluster):
-    """The same where a run has just ended: what ends with it may take some seconds."""
-    wait_for(lambda: not left_behind(cluster), 20, 1)
-    return left_behind(cluster)
-
-
-def false_alarms(run):
-    """How often the supervisor has seen a fault where there was none."""
-    try:
-        with open(os.path.join(run.folder, "events.jsonl")) as file:
-            return sum(json.loads(line).get("kind") == "fault" for line in file)
-    except OSError:
-        return 0
+def run_called(name, cluster, options):
+    where = ["-n", str(options.local)] if options.local else ["--hostfile", options.hostfile, "--remote-shell", cluster.ssh]
+    return Run(cluster, options, name, where,
+               ["train", options.model, "--data", options.data, "--batch", str(options.batch), "--steps", str(options.steps),
+                "--checkpoint-every", str(options.checkpoint_every), "--reader", "0", "--no-eval", "--progress", "none",
+                "--grid", options.grid, *options.more])
 
 
 def watch_of(cluster, options, name):
@@ -191,7 +74,7 @@ def wait_while_it_trains(run, seconds, patience):
 def undisturbed_run(cluster, options):
     """A run without faults, and what is wrong with it: a list that is empty where nothing is. If there are to be no faults at all,
     it is stopped when the time is over."""
-    run = Run(cluster, options, os.path.join(cluster.disk, "whole"), False)
+    run = run_called("whole", cluster, options)
     with watch_of(cluster, options, "undisturbed") as watch:
         run.begin()
         wait_for(lambda: run.last_step() >= 3 or run.ended(), 120)
@@ -203,7 +86,7 @@ def undisturbed_run(cluster, options):
         if is_stopped:
             run.stop()
     run.whole_step_s = elapsed / max(run.last_step() - begun_step, 1)
-    alarms = false_alarms(run)
+    alarms = len(events_in(run.folder, "fault"))  # there was none
     show(f"undisturbed: {run.last_step()} steps in {elapsed:.1f} s, code {run.supervisor.poll()}, "
          f"{alarms} false alarms, {3600 * alarms / elapsed:.2f} an hour")
     wrong, _ = compare(run.steps(), run.steps(), 0)
@@ -223,6 +106,7 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
         return "no step within 120 s"
     begun, begun_step = time.monotonic(), run.last_step()
     pending = []  # (time, action)
+    step, moved = 0, time.monotonic()
     kinds, shares = zip(*((k, s) for k, s in KINDS.items() if not options.kinds or k in options.kinds))
     next_fault = time.monotonic() + chance.uniform(0.2, 1.8) * options.every
     waiting = None  # for the first step after a fault
@@ -237,8 +121,8 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
         if waiting:
             # A step that was all but done when the fault came is no sign of going on: the run itself says when it does, unless
             # the fault has ended nothing, or all.
-            row, step, recoveries = waiting
-            moves = run.last_step() > step
+            row, step_before, recoveries = waiting
+            moves = run.last_step() > step_before
             if moves and row["seconds"] == "":
                 row["seconds"] = round(now - row["at"], 2)
             if run.recoveries() > recoveries:
@@ -246,13 +130,14 @@ def disturbed(cluster, run, options, chance, rows, end_of_faults):
                 waiting = None
             elif moves and (now > row["at"] + NOTICED_S or run.ended()):
                 waiting = None
-            elif not moves and now > row["at"] + options.patience:
-                return f"no step for {options.patience} s after: {row['fault']} on {row['where']}"
         if run.ended() and not pending:
             break
+        if step != run.last_step() or pending:  # back, too, where all go on from a checkpoint
+            step, moved = run.last_step(), now
+        elif now > moved + options.patience:
+            return f"no step for {options.patience} s" + (f" after: {rows[-1]['fault']} on {rows[-1]['where']}" if rows else "")
         if next_fault <= now < end_of_faults and len(rows) < options.faults and not (waiting or pending or run.ended()):
             kind = chance.choices(kinds, shares)[0]
-            step = run.last_step()
             at = time.monotonic()
             where, end = getattr(faults, kind)(run)
             if where.split()[0] == "nobody":  # ranks are just being started, or have ended
@@ -277,15 +162,21 @@ def one_run(cluster, options, whole, rows, runs, end_of_faults):
     chance = random.Random(options.seed)
     with open(options.clock_file, "w") as file:
         file.write("+0s\n")
-    run = Run(cluster, options, os.path.join(cluster.disk, f"faulty-{options.seed}"), True)
+    run = run_called(f"faulty-{options.seed}", cluster, options)
+    if options.clock and not options.local:
+        run.clock = {"LD_PRELOAD": options.clock, "FAKETIME_TIMESTAMP_FILE": options.clock_file, "FAKETIME_NO_CACHE": "1",
+                     "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     before = len(rows)
-    with watch_of(cluster, options, f"seed {options.seed}") as watch:
+    with watch_of(cluster, options, f"seed {options.seed}") as watch, Progress(cluster) as progress:
         problem = disturbed(cluster, run, options, chance, rows, end_of_faults)
     made = len(rows) - before
     growths = after_watch(options, f"seed {options.seed}", run, watch, faults=made)
+    growths += progress.halves()
     if problem:
         return [problem] + growths
-    problems = [] if run.supervisor.poll() == 0 else [f"exit code {run.supervisor.poll()}"]
+    problems = [] if run.state() == ("finished", 0) else [f"the run's folder says {run.state()}"]
+    if run.supervisor.poll() != 0 and options.local:
+        problems.append(f"exit code {run.supervisor.poll()}")
     cluster.poweron(*list(cluster.off))
     wrong, worst = compare(run.steps(), whole.steps(), options.tolerance)
     if wrong:
@@ -299,7 +190,7 @@ def one_run(cluster, options, whole, rows, runs, end_of_faults):
          f"a fault every {run.elapsed / max(made, 1):.1f} s, goodput {100 * goodput:.1f} %, largest difference of a loss {worst:.2g}")
     problems += left_in_the_end(cluster) + growths
     if not problems:
-        subprocess.run(["rm", "-rf", run.folder])
+        subprocess.run(["rm", "-rf", *run.folders.values()])
     return problems
 
 
@@ -346,17 +237,20 @@ def parse_options():
             ("grid", str, "2x3", "of the partition"), ("folder", str, "runs/chaos", "for all that it writes"),
             ("clock", str, "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "libfaketime, for clocks that jump"),
             ("out", str, "runs/chaos.csv", "a row for each fault"), ("runs", str, "", "file for a row for each run"),
-            ("disk", int, 64, "MiB of the disk with the run's folder, which takes as much of the first device's memory; 1000 steps need half of one"),
+            ("disk", int, 64, "MiB of the disk with the run's folder, which takes as much of its device's memory; 1000 steps need half of one"),
             ("load", int, 0, "busy loops on each core while an undisturbed run trains; with --every 0"),
             ("watch", str, "", "file for samples of what the run holds; what grows is a problem"),
             ("watch-every", float, 5, "seconds from sample to sample"),
             ("soak", str, "", "file to which a row for each run that is watched is added")]:
         parser.add_argument("--" + name, type=kind, default=default, help=f"{text} ({default})")
+    parser.add_argument("--own", action="store_true", help="each device has a folder of its own in the run's place, not one with the others")
     parser.add_argument("--kinds", nargs="*", default=[], choices=sorted(KINDS), metavar="FAULT", help=", ".join(KINDS))
     parser.add_argument("more", nargs="*", help="further options of tessera train")
     options = parser.parse_args()
     if options.load and options.every:
         parser.error("--load is for a run without faults: add --every 0")
+    if options.local and options.own:
+        parser.error("--own is for devices: leave out --local")
     if options.watch_every <= 0:
         parser.error("--watch-every: expected more than 0")
     if options.local:
@@ -391,9 +285,6 @@ def main():
     if not os.path.isdir(options.data):
         os.makedirs(options.data)
         subprocess.run(["perl", "tests/cli/support/make_idx.pl", options.data, "600", "20"], check=True)
-    disk = os.path.join(options.folder, "disk")
-    subprocess.run(["umount", "--lazy", disk], stderr=subprocess.DEVNULL)
-    subprocess.run(["rm", "-rf", disk], check=True)
     cluster = OneMachine(options) if options.local else Cluster(options)
     with open(options.hostfile, "w") as file:
         file.write("".join(device + "\n" for device in cluster.devices))
@@ -407,9 +298,7 @@ def main():
     finally:
         if not problems or not os.environ.get("KEEP_CLUSTER"):
             cluster.down()
-    for problem in problems:
-        show("PROBLEM: " + problem)
-    return 1 if problems else 0
+    return say_all(problems)
 
 
 if __name__ == "__main__":

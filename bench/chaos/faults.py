@@ -10,17 +10,18 @@ from machines import CLUSTER, end_at_once, wait_for
 
 
 class Faults:
-    """Each function makes a fault and returns what ends it, or None."""
+    """Each function makes a fault and returns where, and what ends it, or None. Any device may have it, also the one with the supervisor."""
 
     def __init__(self, cluster, options, chance):
         self.cluster, self.options, self.chance = cluster, options, chance
 
-    def others(self):
-        return [d for d in self.cluster.devices[1:] if d not in self.cluster.off]
+    def a_device(self, run):
+        """And how it is called in what is said of the fault."""
+        device = self.chance.choice(self.cluster.on())
+        return device, device + " (leads)" * (device == run.leader())
 
     def ranks(self):
-        return [(d, pid) for d in self.cluster.devices if d not in self.cluster.off
-                for pid in self.cluster.processes(d, "train")]
+        return [(d, pid) for d in self.cluster.on() for pid in self.cluster.processes(d, "train")]
 
     def signal_rank(self, number):
         ranks = self.ranks()
@@ -48,38 +49,39 @@ class Faults:
         return f"{first} {self.signal_rank(signal.SIGKILL)}", None
 
     def agent_killed(self, run):
-        device = self.chance.choice(self.others() or self.cluster.devices)
+        device, where = self.a_device(run)
         for pid in self.cluster.processes(device, "agent"):
             end_at_once(pid)
-        return device, None
+        return where, None
 
     def cable_out(self, run):
-        device = self.chance.choice(self.others())
+        device, where = self.a_device(run)
         self.cluster.call("link", device, "down")
-        return device, (self.chance.uniform(1, 15), lambda: self.cluster.call("link", device, "up", check=False))
+        return where, (self.chance.uniform(1, 15), lambda: self.cluster.call("link", device, "up", check=False))
 
     def slow_link(self, run):
-        device = self.chance.choice(self.others())
+        device, where = self.a_device(run)
         self.cluster.call("link", device, "rate", "3")
-        return device, (self.chance.uniform(3, 10), lambda: self.cluster.call("link", device, "rate", "100", check=False))
+        return where, (self.chance.uniform(3, 10), lambda: self.cluster.call("link", device, "rate", "100", check=False))
 
     def power_off(self, run):
-        device = self.chance.choice(self.others())
+        device, where = self.a_device(run)
         self.cluster.poweroff(device)
-        return device, (self.chance.uniform(1, 20), lambda: self.cluster.poweron(device))
+        return where, (self.chance.uniform(1, 20), lambda: self.cluster.poweron(device))
 
     def lossy_link(self, run):
         """The switch's port to a device has room for two frames: what else comes meanwhile is dropped."""
-        device = self.chance.choice(self.others())
+        device, where = self.a_device(run)
         subprocess.run(["tc", "-n", f"tessera-{CLUSTER}.switch", "qdisc", "replace", "dev", device, "root", "tbf", "rate",
                         "20mbit", "burst", "3200", "limit", "3200", "overhead", "24"], check=True)
-        return device, (self.chance.uniform(3, 10),
-                        lambda: self.cluster.call("link", device, "rate", "100", check=False))
+        return where, (self.chance.uniform(3, 10),
+                       lambda: self.cluster.call("link", device, "rate", "100", check=False))
 
     def power_off_three(self, run):
-        devices = self.chance.sample(self.others(), min(3, len(self.others())))
+        on, leader = self.cluster.on(), run.leader()
+        devices = self.chance.sample(on, min(3, len(on) - 1))
         self.cluster.poweroff(*devices)
-        return " ".join(devices), (self.chance.uniform(1, 20), lambda: self.cluster.poweron(*devices))
+        return " ".join(devices) + f" ({leader} leads)" * (leader in devices), (self.chance.uniform(1, 20), lambda: self.cluster.poweron(*devices))
 
     def memory_kill(self, run):
         ranks = self.ranks()
@@ -104,11 +106,12 @@ class Faults:
 
     def full_disk(self, run):
         """The disk with the run's folder is full for a while."""
-        filler = os.path.join(self.cluster.disk, "filler")
+        device = run.newest()
+        filler = os.path.join(self.cluster.views[device], "filler")
         with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-        return "pi1", (self.chance.uniform(1, 8), lambda: os.remove(filler))
+        return device, (self.chance.uniform(1, 8), lambda: os.remove(filler))
 
     def clock_jump(self, run):
         """The clock of the first device is set forward or back by up to a day."""
@@ -142,26 +145,39 @@ class Faults:
                     return f"/sys/fs/cgroup{path}/memory.max"
         return None
 
-    def supervisor_killed(self, run):
-        """A survivor takes over, or somebody continues with one command."""
-        for pid in self.cluster.processes(self.cluster.devices[0], "run"):
+    def kill_supervisor(self, run):
+        """Where it was; nobody where there was none."""
+        device = run.leader()
+        if device is None:
+            return "nobody"
+        pids = self.cluster.processes(device, "run")
+        for pid in pids:
             end_at_once(pid)
-        run.supervisor.wait()
-        return self.cluster.devices[0], (0, run.go_on)
+        wait_for(lambda: not set(pids) & set(self.cluster.processes(device, "run")), 5, 0.01)
+        return device
+
+    def supervisor_killed(self, run):
+        """Somebody continues with one command, on the same device."""
+        device = self.kill_supervisor(run)
+        return device, (0, lambda: run.go_on(device)) if device != "nobody" else None
+
+    def supervisor_lost(self, run):
+        """Another device takes over."""
+        return self.kill_supervisor(run), None
 
     def power_off_all(self, run):
+        device = run.newest()
         self.cluster.poweroff(*self.cluster.devices)
-        run.supervisor.wait()
 
         def back():
             self.cluster.poweron(*self.cluster.devices)
-            run.go_on()
+            run.go_on(device)
 
         return "all", (1, back)
 
     def damaged_checkpoint(self, run):
         """The newest checkpoint on disk is damaged, then everything loses its power."""
-        path = os.path.join(run.folder, "checkpoint.safetensors")
+        path = os.path.join(run.folder, "checkpoint.safetensors")  # on the device from which the run goes on
         if os.path.exists(path):
             with open(path, "r+b") as file:
                 size = os.path.getsize(path)
@@ -174,7 +190,7 @@ class Faults:
 
 # Shares of each kind; those that need a person are rare.
 KINDS = {"rank_killed": 8, "rank_stopped": 4, "two_ranks_killed": 2, "killed_again_while_recovering": 3, "agent_killed": 3,
-         "cable_out": 4, "slow_link": 2, "power_off": 4, "power_off_three": 1, "memory_kill": 2, "supervisor_killed": 1,
+         "cable_out": 4, "slow_link": 2, "power_off": 4, "power_off_three": 1, "memory_kill": 2, "supervisor_killed": 1, "supervisor_lost": 2,
          "power_off_all": 1, "damaged_checkpoint": 1, "lossy_link": 2, "full_disk": 2, "clock_jump": 2,
          "killed_while_checkpointing": 2, "killed_while_starting": 3}
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-CLUSTER = "chaos"
+CLUSTER = os.environ.get("TESSERA_CLUSTER", "chaos")
 ENDS_WITH_ITS_PARENT = ["setpriv", "--pdeathsig", "KILL"]
 BUSY_LOOP = [*ENDS_WITH_ITS_PARENT, "sh", "-c", "while :; do :; done"]
 
@@ -48,17 +48,30 @@ def busy_loops(cluster, per_core):
 
 
 class Cluster:
+    """Emulated devices. disk: where they have runs; views: what is there of one device or another, as a path of this machine: one for
+    all where they share it."""
+
+    is_one_machine = False
+
     def __init__(self, options):
         self.tool = "bench/cluster/cluster"
         self.devices = [f"pi{i + 1}" for i in range(options.devices)]
         self.off = set()
         self.call("down", check=False)
         self.disk = os.path.abspath(os.path.join(options.folder, "disk"))
-        os.makedirs(self.disk, exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={options.disk}m", "tessera-chaos", self.disk], check=True)
+        self.views = {device: os.path.join(self.disk, device) for device in self.devices} if options.own else {self.devices[0]: self.disk}
+        for view in self.views.values():
+            subprocess.run(["umount", "--lazy", view], stderr=subprocess.DEVNULL)
+        subprocess.run(["rm", "-rf", self.disk], check=True)
+        for view in self.views.values():
+            os.makedirs(view)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={options.disk}m", "tessera-chaos", view], check=True)
         self.call("up", "--devices", str(options.devices), "--cpu", str(options.cpu), "--memory", str(options.memory),
-                  "--rate", "100", "--name", CLUSTER)
+                  "--rate", "100", "--name", CLUSTER, *(["--own", self.disk] if options.own else []))
         self.ssh = self.call("ssh").strip()
+
+    def on(self):
+        return [device for device in self.devices if device not in self.off]
 
     def call(self, *words, check=True):
         done = subprocess.run([self.tool, "--cluster", CLUSTER, *words] if words[0] != "up" else [self.tool, *words],
@@ -90,14 +103,11 @@ class Cluster:
 
     def memory_entries(self, device):
         """Files and folders in the device's memory that are the program's or MPI's, as paths of this machine."""
-        for pid in self.all_processes(device):
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{pid}/status") as file:
-                    is_first = any(line.startswith("NSpid:") and line.split()[2:] == ["1"] for line in file)
-                folder = f"/proc/{pid}/root/dev/shm"
-                if is_first:
-                    return [os.path.join(folder, name) for name in os.listdir(folder)
-                            if name.startswith(("tessera-", "mpich_shar_tmp", "ucx_shm_posix_"))]
+        with contextlib.suppress(OSError):
+            with open(f"/run/tessera-cluster/{CLUSTER}/devices/{device}/pid") as file:
+                folder = f"/proc/{file.read().strip()}/root/dev/shm"
+            return [os.path.join(folder, name) for name in os.listdir(folder)
+                    if name.startswith(("tessera-", "mpich_shar_tmp", "ucx_shm_posix_"))]
         return []
 
     @staticmethod
@@ -111,7 +121,8 @@ class Cluster:
 
     def down(self):
         self.call("down", check=False)
-        subprocess.run(["umount", "--lazy", self.disk])
+        for view in self.views.values():
+            subprocess.run(["umount", "--lazy", view])
 
     def poweroff(self, *devices):
         devices = [device for device in devices if device not in self.off]
@@ -129,12 +140,19 @@ class Cluster:
 class OneMachine:
     """This machine alone, in place of an emulated cluster: processes can be killed and stopped, nothing else."""
 
+    is_one_machine = True
+
     def __init__(self, options):
         self.devices, self.off = ["here"], set()
         self.disk = os.path.abspath(os.path.join(options.folder, "disk"))
+        self.views = {"here": self.disk}
+        subprocess.run(["rm", "-rf", self.disk], check=True)
         self.mark = f"TESSERA_CHAOS={self.disk}".encode()
         self.program = options.program
-        os.makedirs(self.disk, exist_ok=True)
+        os.makedirs(self.disk)
+
+    def on(self):
+        return self.devices
 
     def all_processes(self, _device):
         """Ids of what has been started for the runs here, by them too."""
