@@ -2,11 +2,12 @@
 """The cable of each device in turn is out for some seconds while `tessera run` trains on emulated devices; see README.md beside it.
 
 Prints what came of each, writes it as a row, and exits with 1 where anything is not as it has to be: a step is missing or there twice or
-has another loss, more was repeated than the steps that a lost device may cost, two parts trained at the same time, a device does not take
-part again, or a run does not end as it was told to.
+has another loss, more was repeated than the steps that a lost device may cost, two parts trained at the same time, a finished run was
+trained again, a device does not take part again, or a run does not end as it was told to.
 """
 
 import argparse
+import contextlib
 import csv
 import os
 import signal
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from machines import Cluster, end_at_once, show, wait_for
+from machines import CLUSTER, Cluster, end_at_once, show, wait_for
 from progress import Progress
 from runs import STOPPED, Run, compare, events_in, left_in_the_end, losses_in, say_all
 
@@ -22,22 +23,40 @@ from runs import STOPPED, Run, compare, events_in, left_in_the_end, losses_in, s
 # (engine/recovery/README.md).
 MOST_REPEATED = 2
 STEADY_S = 60  # within which a device whose cable is in again takes part
-SETTLED_S = 30  # within which somebody goes on
 SCHEDULE = ["--schedule-steps", "100000"]  # the same learning rates, however long a run is
-COLUMNS = ["folders", "device", "leads", "seconds", "step", "went_on", "after_s", "led_by", "repeated", "halves", "again_s", "problems"]
+AT_END = ["test", "finish"]  # after the last step: while it is tested, and when that is over
+COLUMNS = ["folders", "device", "leads", "out", "step", "went_on", "after_s", "led_by", "repeated", "halves", "again_s", "problems"]
 
 
 class Cut:
     """One run, and the cable of one device during it."""
 
-    def __init__(self, cluster, options, reference, device, seconds):
-        self.cluster, self.options, self.reference, self.device, self.seconds = cluster, options, reference, device, seconds
-        self.at_end = seconds is None
+    def __init__(self, cluster, options, reference, device, out):
+        """out: seconds, or one of AT_END."""
+        self.cluster, self.options, self.reference, self.device, self.out = cluster, options, reference, device, out
+        self.at_end = out in AT_END
         self.problems = []
-        steps = str(options.last_steps if self.at_end else 100000)
-        self.run = Run(cluster, options, f"{device}-{'end' if self.at_end else f'{seconds:g}'}",
-                       ["--hostfile", options.hostfile, "--remote-shell", cluster.ssh, *options.launcher],
-                       [*training(options), "--steps", steps, "--grid", options.grid])
+        more = ["--steps", str(options.last_steps)] if self.at_end else ["--steps", "100000", "--no-eval"]
+        self.run = Run(cluster, options, f"{device}-{out}", ["--hostfile", options.hostfile, "--remote-shell", cluster.ssh, *options.launcher],
+                       [*training(options), *more, "--grid", options.grid])
+
+    def is_time(self):
+        if self.out == "finish":
+            return self.run.state()[0] == "finished"
+        return self.run.last_step() >= (self.options.last_steps if self.at_end else 20)
+
+    def unplug(self):
+        """Once it is time. A run that has finished ends soon: its supervisor is stopped meanwhile."""
+        wait_for(lambda: self.run.last_step() > 0 or self.run.ended(), 180)
+        supervisors = self.cluster.processes(self.cluster.devices[0], "run")
+        if not wait_for(lambda: self.is_time() or self.run.ended(), 180, 0.001):
+            self.problems.append("after 180 s it was not time yet")
+        with contextlib.suppress(ProcessLookupError):
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                for pid in supervisors:
+                    os.kill(pid, number)
+                if number == signal.SIGSTOP:
+                    subprocess.run(["ip", "-n", f"tessera-{CLUSTER}.switch", "link", "set", "dev", self.device, "down"], check=True)
 
     def devices_again(self, progress, begin, seconds):
         """Seconds until all devices train together; None where they do not within so many."""
@@ -50,60 +69,47 @@ class Cut:
         run = self.run
         with Progress(self.cluster) as progress:
             run.begin()
-            needed = self.options.last_steps if self.at_end else 20
-            if not wait_for(lambda: run.last_step() >= needed or run.ended(), 180, 0.005):
-                self.problems.append(f"{needed} steps are not done after 180 s")
-            row = {"folders": "own" if self.options.own else "shared", "device": self.device, "step": progress.last_step(),
-                   "leads": "yes" if run.leader() == self.device else "no", "seconds": "at the end" if self.at_end else self.seconds}
-            out = time.monotonic()
-            self.cluster.call("link", self.device, "down")
+            self.unplug()
+            begin = time.monotonic()
             last = max(run.last_step(), progress.last_step())
-            time.sleep(self.options.longest_cut if self.at_end else self.seconds)
+            row = {"folders": "own" if self.options.own else "shared", "device": self.device, "step": last, "out": self.out,
+                   "leads": "yes" if self.device == self.cluster.devices[0] else "no"}
+            time.sleep(self.options.longest_cut if self.at_end else self.out)
             back = time.monotonic()
-            alone = progress.trained(out + 1, back)
+            alone = progress.trained(begin + 1, back)
+            row["went_on"] = " | ".join(sorted(" ".join(sorted(devices)) for devices in alone.values())) or "nobody"
             row["led_by"] = " ".join(device for device in self.cluster.devices if self.cluster.processes(device, "run"))
             self.cluster.call("link", self.device, "up")
-            row["went_on"] = " | ".join(sorted(" ".join(sorted(devices)) for devices in alone.values())) or "nobody"
             if self.at_end:
-                again = self.end_of_finished(back)
+                again = round(time.monotonic() - back, 1) if wait_for(run.ended, self.options.patience, 0.2) else None
             else:
                 again = self.devices_again(progress, back, STEADY_S)
                 if again is None:
                     self.problems.append(f"not all devices train together {STEADY_S} s after the cable was in again")
                 run.stop()
-            row["again_s"] = "" if again is None else again
-        moves = [at for at, _, _, step in progress.moves if step > last + 1]
-        row["after_s"] = round(min(moves) - out, 1) if moves else ""
-        halves = progress.halves()
-        row["halves"] = "yes" if halves else "no"
-        row["repeated"] = self.repeated(progress)
-        self.problems += halves
-        self.judge(row)
-        row["problems"] = "; ".join(self.problems)
+        moves = [at for at, _, _, step in progress.moves if at > begin and step > last + 1]
+        row.update(after_s=round(min(moves) - begin, 1) if moves else "", again_s="" if again is None else again,
+                   halves="yes" if progress.halves() else "no", repeated=self.repeated(progress))
+        self.judge(row, progress, begin)
         return row
-
-    def end_of_finished(self, back):
-        """Of a run that has done all of its steps: seconds until nobody has it any more."""
-        ended = wait_for(self.run.ended, self.options.patience, 0.2)
-        if not ended:
-            self.problems.append("a run that has finished goes on")
-        return round(time.monotonic() - back, 1) if ended else None
 
     def repeated(self, progress):
         """Steps that were finished before a fault, and again after it: the most of all faults. The first steps of ranks that were started
         again may have been over before they were seen, so the run's own word counts where it has one that fits."""
-        resumed = [event["step"] for event in events_in(self.run.folder, "resume")]
-        most, seen, highest = 0, set(), 0
+        begins = [event["step"] for kind in ("start", "resume") for event in events_in(self.run.folder, kind)]
+        most = max((event["repeated_steps"] for event in events_in(self.run.folder, "recovery")), default=0)
+        seen, highest = set(), 0
         for _, _, number, step in progress.moves:
             if number not in seen:
                 seen.add(number)
-                begun = max((after for after in resumed if step - 10 < after < step), default=step - 1)
+                begun = max((after for after in begins if step - 10 < after < step), default=step - 1)
                 most = max(most, highest - begun)
             highest = max(highest, step)
         return most
 
-    def judge(self, row):
+    def judge(self, row, progress, begin):
         run = self.run
+        self.problems += progress.halves()
         state, code = run.state()
         expected = ("finished", 0) if self.at_end else ("interrupted", STOPPED)
         if (state, code) != expected:
@@ -111,12 +117,16 @@ class Cut:
         wrong, _ = compare(run.steps(), self.reference, self.options.tolerance)
         if wrong:
             self.problems.append(wrong)
+        if row["again_s"] == "" and self.at_end:
+            self.problems.append("a run that has done all of its steps goes on")
         if self.at_end and run.last_step() != self.options.last_steps:
             self.problems.append(f"{run.last_step()} steps of {self.options.last_steps}")
+        if self.out == "finish" and any(at > begin + 1 for at, _, _, _ in progress.moves):
+            self.problems.append("a finished run was trained again")
         if row["repeated"] > MOST_REPEATED:
             self.problems.append(f"{row['repeated']} finished steps repeated")
-        if not self.at_end and self.seconds >= 8 and row["went_on"] == "nobody":
-            self.problems.append(f"nobody goes on within {self.seconds:g} s")
+        if not self.at_end and self.out >= 8 and row["went_on"] == "nobody":
+            self.problems.append(f"nobody goes on within {self.out:g} s")
 
     def clean_up(self):
         """Ends what is still there, so that the next run is not disturbed by it."""
@@ -131,7 +141,7 @@ class Cut:
 
 
 def training(options):
-    return ["train", options.model, "--data", options.data, "--batch", "8", "--reader", "0", "--no-eval", "--progress", "none",
+    return ["train", options.model, "--data", options.data, "--batch", "8", "--reader", "0", "--progress", "none",
             "--checkpoint-every", str(options.checkpoint_every), *SCHEDULE]
 
 
@@ -139,7 +149,7 @@ def losses_of_one_device(options):
     """What the steps have to give, by one rank on this machine."""
     folder = os.path.join(options.folder, "reference")
     subprocess.run(["rm", "-rf", folder])
-    subprocess.run([options.program, *training(options), "--steps", str(options.reference_steps), "--run", folder], check=True,
+    subprocess.run([options.program, *training(options), "--steps", str(options.reference_steps), "--no-eval", "--run", folder], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, OMP_NUM_THREADS="1"))
     return losses_in(folder)
 
@@ -152,14 +162,14 @@ def cut_all(options, reference, rows):
         file.write("".join(device + "\n" for device in cluster.devices))
     try:
         for device in options.of or cluster.devices:
-            for seconds in [*options.seconds, *([None] if options.at_end else [])]:
-                cut = Cut(cluster, options, reference, device, seconds)
+            for out in [*options.seconds, *options.at_end]:
+                cut = Cut(cluster, options, reference, device, out)
                 row = cut.result()
                 cut.clean_up()
                 row["problems"] = "; ".join(cut.problems)
                 rows.append(row)
                 show(", ".join(f"{name} {row[name]}" for name in COLUMNS))
-                problems += [f"{row['folders']}, {device}, {row['seconds']}: {problem}" for problem in cut.problems]
+                problems += [f"{row['folders']}, {device}, {out}: {problem}" for problem in cut.problems]
                 if cut.problems and os.environ.get("KEEP_CLUSTER"):
                     return problems
     finally:
@@ -184,14 +194,15 @@ def parse_options():
             ("patience", float, 90, "seconds that a run may take to end"), ("tolerance", float, 0.02, "of losses, relative"),
             ("last-steps", int, 150, "steps of the runs whose cable is out at their end"),
             ("longest-cut", float, 25, "seconds for which that is out"),
-            ("reference-steps", int, 6000, "with which losses are compared"), ("program", str, "build/release/tessera", "to test"),
+            ("reference-steps", int, 2000, "with whose losses they are compared"), ("program", str, "build/release/tessera", "to test"),
             ("model", str, "models/lenet5.cfg", ""), ("data", str, "runs/cables/digits", "made if it is not there"),
             ("grid", str, "2x2", "of the partition"), ("folder", str, "runs/cables", "for all that it writes"),
             ("out", str, "runs/cables.csv", "a row for each cut")]:
         parser.add_argument("--" + name, type=kind, default=default, help=f"{text} ({default})")
     parser.add_argument("--of", nargs="*", default=[], metavar="DEVICE", help="whose cables (all)")
     parser.add_argument("--seconds", nargs="*", type=float, default=[2, 8, 25], help="how long (2 8 25)")
-    parser.add_argument("--no-end", dest="at_end", action="store_false", help="none is out at the end of a run")
+    parser.add_argument("--at-end", nargs="*", default=AT_END, choices=AT_END, help="or once the last step is done: during its test, or when that has "
+                        f"finished ({' '.join(AT_END)})")
     parser.add_argument("--folders", nargs="*", default=["own", "shared"], choices=["own", "shared"], help="of runs (own shared)")
     parser.add_argument("--launcher", nargs="*", default=[], metavar="WORD", help="further options of tessera run, such as --witness=10.77.0.254")
     options = parser.parse_args()
@@ -205,7 +216,7 @@ def main():
     os.makedirs(options.folder, exist_ok=True)
     if not os.path.isdir(options.data):
         os.makedirs(options.data)
-        subprocess.run(["perl", "tests/cli/support/make_idx.pl", options.data, "600", "20"], check=True)
+        subprocess.run(["perl", "tests/cli/support/make_idx.pl", options.data, "600", "4000"], check=True)
     reference = losses_of_one_device(options)
     problems, rows = [], []
     for folders in options.folders:

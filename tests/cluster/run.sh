@@ -7,7 +7,7 @@ show_help() {
   cat <<'HELP'
 Usage: tests/cluster/run.sh [PATTERN]
 
-Makes emulated clusters, measures whether they keep what they promise, and takes them down; a minute or two.
+Makes emulated clusters, measures whether they keep what they promise, and takes them down; a quarter of an hour.
 Only the tests whose names match PATTERN, if one is given, such as 'link*'.
 Needs root and the kernel features that `bench/cluster/cluster check` lists; where one is missing it says so and
 passes. Names of its clusters begin with "test-": others are not touched.

@@ -45,10 +45,15 @@ expect_refusal() {
 }
 
 # wait_until COMMAND...: until it succeeds, 20 s at most.
-wait_until() {
-  local end=$((SECONDS + 20))
+wait_until() { within 20 "$@"; }
+
+# within SECONDS COMMAND...: the same for so long.
+within() {
+  local seconds=$1 end
+  end=$((SECONDS + seconds))
+  shift
   until "$@" >/dev/null; do
-    [ "$SECONDS" -lt "$end" ] || { echo "waited in vain for: $*" && return 1; }
+    [ "$SECONDS" -lt "$end" ] || { echo "waited for $seconds s in vain for: $*" && return 1; }
     sleep 0.02
   done
 }
