@@ -12,11 +12,15 @@ begin_cut_off() {
   [ $# -gt 0 ] || set -- --steps 100000 --no-eval
   head -n "$devices" "$folder/hosts" >"$folder/some_hosts"
   rm -rf "$folder"/own/pi?/run*
+  trap show_supervisors EXIT # seen where the case fails
   OMP_NUM_THREADS=1 supervised exec pi1 "$supervised_program" run --hostfile "$folder/some_hosts" --remote-shell "$remote_shell" ${witness:+--witness "$witness"} -- \
     "${training[@]}" "$@" --grid "$grid" --run "$folder/own/run" >"$folder/cut_off.out" 2>"$folder/cut_off.err" &
   supervised_run=$!
   within 60 has_steps "$(on pi1)" 20
 }
+
+# show_supervisors: what they have said.
+show_supervisors() { tail -n 40 "$folder/cut_off.err" "$folder"/own/pi?/run*/supervisor.log 2>/dev/null; }
 
 # on DEVICE: its folder of the run.
 on() { printf '%s' "$folder/own/$1/run"; }
@@ -56,7 +60,7 @@ signal_on() {
 }
 
 # said WORDS: by a supervisor on any device.
-said() { cat "$folder/cut_off.err" "$folder"/own/pi?/run*/supervisor.log 2>/dev/null | grep -qF -e "$1"; }
+said() { grep -qsF -e "$1" "$folder/cut_off.err" "$folder"/own/pi?/run*/supervisor.log; }
 
 # expect_steps_once DEVICE: in its folder; with the losses of the undisturbed run but for rounding, as far as that goes.
 expect_steps_once() {

@@ -19,7 +19,7 @@ prepare_supervised() {
   training=(train models/lenet5.cfg --data "$folder/digits" --batch 8 --reader 0 --progress none --schedule-steps 100000)
   supervised_training=("${training[@]}" --no-eval --steps 1500)
   if [ ! -d "$folder/undisturbed" ]; then
-    "$supervised_program" "${supervised_training[@]}" --run "$folder/undisturbed" >/dev/null 2>&1
+    OMP_NUM_THREADS=1 "$supervised_program" "${supervised_training[@]}" --run "$folder/undisturbed" >/dev/null 2>&1
   fi
 }
 
