@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The watch of bench/chaos over a run: which growth is a leak, what is counted of processes, and a run that is watched.
+# The watch of bench/chaos over a run: which growth is a leak, what is counted of processes, and a run that is watched. Which devices train,
+# and whether two parts of a run do.
 . tests/cli/support/harness.sh
 command -v python3 >/dev/null || exit 77
 
@@ -162,6 +163,56 @@ class Broken(Devices):
 with Watch(Broken(), "tessera", 1, 0.001) as watch:
     watch.thread.join()
 assert "no such thing" in watch.problems()[0]
+PYTHON
+
+python3 - "$folder" <<'PYTHON' || fail 'who trains, and whether apart from others, is seen in what ranks keep'
+import os, struct, sys
+sys.path.insert(0, "bench/chaos")
+from progress import Progress
+
+folder = sys.argv[1] + "/kept"
+
+
+class Devices:
+    """Each with a folder of kept files."""
+
+    @staticmethod
+    def on():
+        return ["one", "two", "three"]
+
+    @staticmethod
+    def memory_entries(device):
+        return [f"{folder}/{device}"]
+
+
+def keep(device, number, step):
+    """Both places of a file are of 100 bytes; the step before is in the other one."""
+    os.makedirs(f"{folder}/{device}", exist_ok=True)
+    with open(f"{folder}/{device}/own-0-{number:08x}.kept", "wb") as file:
+        for kept in (step, step - 1) if step % 2 else (step - 1, step):
+            file.write(struct.pack("<8sQ", b"tesslot2", kept).ljust(100, b"x"))
+
+
+def seen(*samples):
+    """(device, number, step) of what has been kept between one sample and the next."""
+    progress = Progress(Devices())
+    for now, sample in enumerate(samples):
+        for one in sample:
+            keep(*one)
+        progress.take(now)
+    return progress
+
+
+together = [[("one", 7, step), ("two", 7, step)] for step in range(1, 6)]
+progress = seen(*together)
+assert progress.last_step() == 5 and progress.trained(0, 9) == {"00000007": {"one", "two"}} and progress.trained(3, 9) == {}
+assert progress.halves() == []
+# Started again with one device more and one less, files of before are still there.
+progress = seen(*([("one", 8, step), ("three", 8, step)] for step in range(6, 10)))
+assert progress.trained(0, 9) == {"00000008": {"one", "three"}} and progress.halves() == []
+# By turns, at the same steps or at others.
+assert seen(*([("one", 9, step), ("two", 10, step)] for step in range(10, 16))).halves() == ["one and two have trained at the same time"]
+assert seen(*([("one", 11, step)] if step % 2 else [("two", 12, 100 + step), ("three", 12, 100 + step)] for step in range(20, 32))).halves()
 PYTHON
 
 mkdir "$folder/digits"
