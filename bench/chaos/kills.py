@@ -150,9 +150,10 @@ class Task:
 
 
 def results(folder):
-    """What has to be the same: {name: value}."""
-    found = {"losses": losses_in(folder), "events": [(event["kind"], event.get("step"), event["text"]) for event in
-                                                     lines_of(os.path.join(folder, "events.jsonl")) if event["kind"] in ("epoch", "best", "checkpoint")]}
+    """What has to be the same: {name: value}. Checkpoints are written in the background: their events have no fixed place among others."""
+    events = [(event.get("step"), event["kind"], event["text"]) for event in lines_of(os.path.join(folder, "events.jsonl"))
+              if event["kind"] in ("epoch", "best", "checkpoint")]
+    found = {"losses": losses_in(folder), "events": sorted(events)}
     found["tests"] = [{key: value for key, value in row.items() if key not in MEASURED}
                       for row in lines_of(os.path.join(folder, "metrics.jsonl")) if "test_loss" in row]
     with contextlib.suppress(OSError), open(os.path.join(folder, "epochs.csv"), newline="") as file:
@@ -214,7 +215,7 @@ class Kills:
         return set(ranks)
 
     def goes_on(self, run, target, row):
-        """After a kill: somebody goes on with what does not by itself. False where that cannot be."""
+        """After a kill: somebody goes on with what does not by itself. False where there is no more to do, or that cannot be."""
         if target == "rank" and run.launcher_name == "tessera run":
             return True
         end = wait_for(lambda: run.supervisor.poll() is not None and not run.all(), FOREVER_S, 0.01)
@@ -228,8 +229,8 @@ class Kills:
             row["saved"] = "yes" if saved[-1:] == [last_step_in(run.place)] else "no"
             if row["saved"] == "no":
                 self.problems.append(f"run {row['run']}: saved after step {saved[-1:]}, not {last_step_in(run.place)}, by {target} at {row['moment']}")
-            if run.supervisor.poll() == 0:
-                return True  # it was about to end
+        if run.state()[0] == "finished":  # it was about to end
+            return False
         run.again()
         return True
 
@@ -251,9 +252,9 @@ class Kills:
         end = wait_for(run.ended, FOREVER_S)
         differed = differences(results(run.place), task.expected)
         if orderly and "events" in differed:  # what such a stop saves is a checkpoint more
-            kinds = [[event for event in each["events"] if event[0] != "checkpoint"] for each in (results(run.place), task.expected)]
+            kinds = [[event for event in each["events"] if event[1] != "checkpoint"] for each in (results(run.place), task.expected)]
             differed = [name for name in differed if name != "events" or kinds[0] != kinds[1]]
-        if not end or run.supervisor.poll() != 0:
+        if not end or run.state() != ("finished", 0):
             differed.append(f"code {run.supervisor.poll()}")
         for pid in [] if end else run.all():
             end_at_once(pid)
