@@ -19,8 +19,11 @@ begin_cut_off() {
   within 60 has_steps "$(on pi1)" 20
 }
 
-# show_supervisors: what they have said.
-show_supervisors() { tail -n 40 "$folder/cut_off.err" "$folder"/own/pi?/run*/supervisor.log 2>/dev/null || true; }
+# show_supervisors: what they have said, and what they have left.
+show_supervisors() {
+  what_stays
+  tail -n 40 "$folder/cut_off.err" "$folder"/own/pi?/run*/supervisor.log 2>/dev/null || true
+}
 
 # on DEVICE: its folder of the run.
 on() { printf '%s' "$folder/own/$1/run"; }
