@@ -69,6 +69,7 @@ survived() {
   expect "$name: it ends well" test "$status" -eq 0
   expect "$name: it is killed at every point" diff <(printf '%s\n' "${points[@]}" | sort) <(sort "$run.kills")
   expect "$name: it has what the undisturbed run has" diff <(left_by "$folder/$1") <(left_by "$run")
+  expect "$name: no best weights were lost meanwhile" test -z "$(grep 'are lost' "$run/events.jsonl")"
 }
 # supervised WHOLE ARGUMENT...
 supervised() {
