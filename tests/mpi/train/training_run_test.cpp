@@ -143,7 +143,7 @@ TEST_CASE("a test that is owed comes before the next step, also after the last o
   }
 }
 
-TEST_CASE("a checkpoint that is owed is made where it is due, before the test that is owed") {
+TEST_CASE("a checkpoint that is owed is made where one is due, and nowhere else") {
   for (const Index first : {Index{2}, Index{3}}) {
     Recorded recorded({.epoch_steps = 3, .last_step = 5});
     recorded.run().run_until(first);
