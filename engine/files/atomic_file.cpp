@@ -55,6 +55,13 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 }  // namespace
 
 AtomicFile::AtomicFile(const std::filesystem::path& target, Links links)
+    : AtomicFile(target, links, Left()) {
+  if (::ftruncate(descriptor_, 0) != 0) {
+    fail("cannot be written", errno);
+  }
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& target, Links links, Left /*left*/)
     : target_(links == Links::Follow ? followed(target) : target) {
   check_target(target_);
   temporary_ = target_;
@@ -78,9 +85,6 @@ void AtomicFile::open_temporary() {
                      "is being written by another run; wait for it or choose another folder");
   }
   descriptor_ = own.descriptor;
-  if (::ftruncate(descriptor_, 0) != 0) {
-    fail("cannot be written", errno);
-  }
 }
 
 void AtomicFile::discard() noexcept {
@@ -170,6 +174,16 @@ void AtomicFile::commit() {
   const int folder_error = sync_folder(folder_of(target_));
   if (folder_error != 0) {
     throw_file_error(target_, "is written, but its folder cannot be synced", folder_error);
+  }
+}
+
+void AtomicFile::finish_left(const std::filesystem::path& target,
+                             const std::filesystem::path& previous,
+                             const std::function<bool(const std::filesystem::path&)>& is_whole) {
+  AtomicFile file(target, Links::Replace, Left());
+  if (is_whole(file.temporary_)) {
+    file.keep_old_as(previous);
+    file.commit();
   }
 }
 

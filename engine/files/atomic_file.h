@@ -7,13 +7,14 @@
 // disk.
 //
 // One writer per target: a second one, in any process on this machine, gets an InputError. A run
-// that was killed can leave NAME.partial behind; the next one overwrites it.
+// that was killed can leave NAME.partial behind; the next one overwrites it, or finishes it.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -49,7 +50,15 @@ class AtomicFile {
 
   void commit();
 
+  // Commits what a process that was killed has left of that target, where `is_whole` says so of the
+  // path at which it lies; else removes it.
+  static void finish_left(const std::filesystem::path& target,
+                          const std::filesystem::path& previous,
+                          const std::function<bool(const std::filesystem::path&)>& is_whole);
+
  private:
+  struct Left {};  // the temporary file keeps what is in it
+  AtomicFile(const std::filesystem::path& target, Links links, Left left);
   void open_temporary();
   void discard() noexcept;
   [[nodiscard]] int write_at(std::int64_t offset, std::span<const std::byte> bytes);

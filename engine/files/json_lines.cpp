@@ -23,7 +23,7 @@ namespace tessera::engine {
 namespace {
 
 using Kept = std::function<void(const nlohmann::json&)>;
-using Stays = std::function<bool(const nlohmann::json&)>;
+using Stays = std::function<bool(const nlohmann::json&, Index step)>;
 
 struct KeptLines {
   std::int64_t bytes = 0;
@@ -43,7 +43,10 @@ KeptLines keep_lines(const std::filesystem::path& path,
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
       ++result.damaged;
-    } else if (json["step"].get<Index>() <= resumed_step || (stays && stays(json))) {
+      return;
+    }
+    const Index step = json["step"].get<Index>();
+    if (stays ? stays(json, step) : step <= resumed_step) {
       chunk += line + "\n";
       result.bytes += std::ssize(line) + 1;
       if (kept) {

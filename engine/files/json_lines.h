@@ -19,13 +19,13 @@ namespace tessera::engine {
 
 class JsonLines {
  public:
-  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on, and
-  // later ones of which `stays` says so, and tells `kept` each of them. Throws InputError where the
+  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on, or with
+  // `stays` those of which it says so, and tells `kept` each of them. Throws InputError where the
   // file cannot be written.
   JsonLines(const std::filesystem::path& path,
             Index resumed_step,
             const std::function<void(const nlohmann::json&)>& kept = {},
-            const std::function<bool(const nlohmann::json&)>& stays = {});
+            const std::function<bool(const nlohmann::json& line, Index step)>& stays = {});
   ~JsonLines();
   JsonLines(const JsonLines&) = delete;
   JsonLines& operator=(const JsonLines&) = delete;

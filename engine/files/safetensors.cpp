@@ -304,12 +304,12 @@ void SafetensorsWriter::write(std::span<const T> values) {
 }
 
 void SafetensorsWriter::commit() {
-  expects(current_ == tensors_.size(), "all elements are written before commit");
-  write_digests();
+  seal();
   file_.commit();
 }
 
-void SafetensorsWriter::write_digests() {
+void SafetensorsWriter::seal() {
+  expects(current_ == tensors_.size(), "all elements are written before commit");
   const FileDigests digests{metadata_digest(metadata_, digests_), digests_};
   const std::string header = header_with(tensors_, metadata_, digests);
   expects(static_cast<Index>(header.size()) == header_bytes_, "digests have the place they need");

@@ -111,7 +111,8 @@ class SafetensorsWriter {
   template <class T>
   void write(std::span<const T> values);
 
-  // All elements must have been written.
+  // All elements must have been written: what there is is whole then, if not on the disk.
+  void seal();
   void commit();
 
  private:
@@ -119,7 +120,6 @@ class SafetensorsWriter {
   void begin_tensor();
   void skip_complete_tensors();
   void write_bytes(std::span<const std::byte> bytes);
-  void write_digests();
   template <class Stored, class T>
   void write_converted(std::span<const T> values);
 

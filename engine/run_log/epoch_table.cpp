@@ -97,6 +97,13 @@ std::optional<Index> step_of(const std::string& row) {
 
 }  // namespace
 
+bool has_epoch_row(const std::filesystem::path& path, Index step) {
+  bool found = false;
+  for_each_line(
+      path, kMostRow, [&](const std::string& row) { found = found || step_of(row) == step; });
+  return found;
+}
+
 EpochTable::EpochTable(std::filesystem::path path,
                        std::filesystem::path metrics,
                        std::string score,

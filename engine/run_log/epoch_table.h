@@ -37,4 +37,7 @@ class EpochTable {
   std::int64_t read_bytes_ = 0;  // of metrics_, up to the last row
 };
 
+// Whether such a file has a row of the epoch that ends with that step.
+[[nodiscard]] bool has_epoch_row(const std::filesystem::path& path, Index step);
+
 }  // namespace tessera::engine

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/files/json_text.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -13,17 +14,43 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{1};
 
-// Whether an event is a result of training, which steps that are taken once more have again.
-bool is_result(const nlohmann::json& event) {
+// Results of training, which steps that are taken once more have again.
+bool is_checkpoint(const nlohmann::json& event) {
   const auto kind = event.find("kind");
-  return kind != event.end() && (*kind == "checkpoint" || *kind == "best" || *kind == "epoch");
+  return kind != event.end() && *kind == "checkpoint";
+}
+
+bool is_test(const nlohmann::json& event) {
+  const auto kind = event.find("kind");
+  return kind != event.end() && (*kind == "best" || *kind == "epoch");
+}
+
+bool has_event(const std::filesystem::path& path,
+               Index step,
+               bool (*is_wanted)(const nlohmann::json& event)) {
+  bool found = false;
+  for_each_json_line(path, [&](const std::string& line) {
+    const auto event = nlohmann::json::parse(line, nullptr, false);
+    found = found || (event.is_object() && event.contains("step") && event["step"] == step &&
+                      is_wanted(event));
+  });
+  return found;
 }
 
 }  // namespace
 
+bool has_checkpoint_event(const std::filesystem::path& path, Index step) {
+  return has_event(path, step, is_checkpoint);
+}
+
+bool has_test_event(const std::filesystem::path& path, Index step) {
+  return has_event(path, step, is_test);
+}
+
 std::optional<std::string> EventLog::open(const std::filesystem::path& path,
                                           Index resumed_step,
-                                          const RunClock& clock) {
+                                          const RunClock& clock,
+                                          bool owes_test) {
   const std::lock_guard lock(mutex_);
   lines_.emplace(
       path,
@@ -32,7 +59,11 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
         const auto t_s = line.find("t_s");
         last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
       },
-      [](const nlohmann::json& line) { return !is_result(line); });
+      [resumed_step, owes_test](const nlohmann::json& event, Index step) {
+        return is_test(event)         ? step < resumed_step || (step == resumed_step && !owes_test)
+               : is_checkpoint(event) ? step <= resumed_step
+                                      : true;
+      });
   clock_ = clock;
   step_ = resumed_step;
   if (!early_.empty()) {
@@ -75,6 +106,16 @@ void EventLog::add(const std::string& kind,
   try {
     lines_->add_line(line);
   } catch (const InputError&) {  // the metrics cannot be written either, and say so
+  }
+}
+
+void EventLog::sync() {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (lock.owns_lock() && lines_) {
+    try {
+      lines_->sync();
+    } catch (const InputError&) {
+    }
   }
 }
 

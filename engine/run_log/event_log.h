@@ -29,11 +29,13 @@ struct EventDetails {
 class EventLog {
  public:
   // Starts the file afresh, or keeps what is in it of a run that goes on, but for results of steps
-  // behind `resumed_step`: why it was resumed stays. Events of before are written now. Throws
-  // InputError. Returns what was left out, as JsonLines::damage() does.
+  // behind `resumed_step`, and of a test after that step which is still to be made (`owes_test`):
+  // why it was resumed stays. Events of before are written now. Throws InputError. Returns what was
+  // left out, as JsonLines::damage() does.
   std::optional<std::string> open(const std::filesystem::path& path,
                                   Index resumed_step,
-                                  const RunClock& clock);
+                                  const RunClock& clock,
+                                  bool owes_test = false);
 
   // How many steps are done.
   void set_step(Index step) { step_ = step; }
@@ -45,6 +47,9 @@ class EventLog {
            int rank = -1,
            const std::optional<Index>& step = {},
            const EventDetails& details = {});
+
+  // Puts what there is on the disk, as far as it can.
+  void sync();
 
   // Writes what there is into another file, as far as it can.
   void copy_to(const std::filesystem::path& path);
@@ -58,5 +63,9 @@ class EventLog {
   std::string early_;  // lines of before there was a file
   std::atomic<Index> step_{0};
 };
+
+// Whether such a file tells of a checkpoint after that step, or of a test.
+[[nodiscard]] bool has_checkpoint_event(const std::filesystem::path& path, Index step);
+[[nodiscard]] bool has_test_event(const std::filesystem::path& path, Index step);
 
 }  // namespace tessera::engine

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 namespace tessera::engine {
 
 namespace {
+
+constexpr const char* kTestLoss = "test_loss";  // which evaluations alone have
 
 // Milliseconds and millijoules are enough.
 double rounded(double value) {
@@ -33,9 +36,16 @@ nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energie
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step)
+MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step, bool owes_test)
     : path_(path),
-      lines_(path, resumed_step, [this](const nlohmann::json& line) { take_in(line); }) {
+      lines_(
+          path,
+          resumed_step,
+          [this](const nlohmann::json& line) { take_in(line); },
+          [resumed_step, owes_test](const nlohmann::json& line, Index step) {
+            return step < resumed_step ||
+                   (step == resumed_step && !(owes_test && line.contains(kTestLoss)));
+          }) {
   expect_step(resumed_step + 1);
 }
 
@@ -103,7 +113,7 @@ void MetricsFile::add_evaluation(Index step,
   lines_.add_line(nlohmann::ordered_json{{"step", step},
                                          {"epoch", epoch},
                                          {result.score().name, result.score().value},
-                                         {"test_loss", result.loss},
+                                         {kTestLoss, result.loss},
                                          {"test_pictures", result.pictures},
                                          {"t_s", rounded(t_s)},
                                          {"energy_j", json_of(energy.since_last.total_j)},
@@ -115,30 +125,55 @@ void MetricsFile::add_evaluation(Index step,
 
 namespace {
 
-// Calls visit(step) for each evaluation in the file.
+// Calls visit(step, line) for each evaluation in the file.
 void for_each_evaluation(const std::filesystem::path& path,
-                         const std::function<void(Index step)>& visit) {
+                         const std::function<void(Index step, const nlohmann::json& line)>& visit) {
   for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("test_loss") && json.contains("step") &&
+    if (json.is_object() && json.contains(kTestLoss) && json.contains("step") &&
         json["step"].is_number_integer()) {
-      visit(json["step"].get<Index>());
+      visit(json["step"].get<Index>(), json);
     }
   });
+}
+
+// NaN, which JSON has no number for, where it is none.
+double number_in(const nlohmann::json& line, const std::string& key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? found->get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
 
 bool has_evaluation(const std::filesystem::path& path, Index step) {
   bool found = false;
-  for_each_evaluation(path, [&](Index its_step) { found = found || its_step == step; });
+  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& /*line*/) {
+    found = found || its_step == step;
+  });
   return found;
 }
 
 Index count_evaluations(const std::filesystem::path& path, Index step) {
   Index count = 0;
-  for_each_evaluation(path, [&](Index its_step) { count += its_step > step ? 1 : 0; });
+  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& /*line*/) {
+    count += its_step > step ? 1 : 0;
+  });
   return count;
+}
+
+std::optional<BestSoFar> best_evaluation(const std::filesystem::path& path,
+                                         const MetricValue& score,
+                                         Index step) {
+  std::optional<BestSoFar> best;
+  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& line) {
+    BestSoFar now{its_step, {score, number_in(line, kTestLoss)}};
+    now.tested.score.value = number_in(line, score.name);
+    if (its_step <= step && (!best || now.tested.better_than(best->tested))) {
+      best = now;
+    }
+  });
+  return best;
 }
 
 }  // namespace tessera::engine

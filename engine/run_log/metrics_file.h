@@ -10,6 +10,7 @@
 
 #include "engine/files/json_lines.h"
 #include "engine/monitor/energy_account.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 
@@ -23,8 +24,9 @@ struct EvaluationEnergy {
 
 class MetricsFile {
  public:
-  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
-  MetricsFile(const std::filesystem::path& path, Index resumed_step);
+  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on, but for
+  // a test after that very step where it is still to be made (`owes_test`).
+  MetricsFile(const std::filesystem::path& path, Index resumed_step, bool owes_test = false);
 
   // When the last of the lines that were kept was written, in seconds of the run; 0: none was.
   [[nodiscard]] double kept_until_s() const { return kept_until_s_; }
@@ -71,5 +73,11 @@ class MetricsFile {
 
 // The evaluations in such a file that came after a step.
 [[nodiscard]] Index count_evaluations(const std::filesystem::path& path, Index step);
+
+// The best evaluation in such a file up to a step, by a score of that kind; nothing where there is
+// none.
+[[nodiscard]] std::optional<BestSoFar> best_evaluation(const std::filesystem::path& path,
+                                                       const MetricValue& score,
+                                                       Index step);
 
 }  // namespace tessera::engine

@@ -7,6 +7,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/run_files.h"
 #include "engine/ops/loops/threads.h"
+#include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/training_figures.h"
@@ -72,8 +73,14 @@ void RunLog::attempt(Work work) {
 
 void RunLog::open_files(Start& start, Index step) {
   const std::string ranks = counted(communicator_->size(), "rank");
-  if (const auto damage = events_.open(folder_ / run_file::kEvents, step, record_->clock())) {
+  const std::filesystem::path file = folder_ / run_file::kEvents;
+  if (const auto damage = events_.open(file, step, record_->clock(), start.owes_epoch)) {
     warn(*damage);
+  }
+  test_point("events-opened");
+  const Index saved_step = record_->goes_on() ? record_->checkpoint_step() : 0;
+  if (saved_step > 0 && saved_step <= step && !has_checkpoint_event(file, saved_step)) {
+    saved(saved_step);
   }
   if (step > 0) {
     events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
@@ -122,6 +129,7 @@ void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& re
                             described(result.score()),
                             result.loss,
                             best ? ", the best so far" : ""));
+    test_point("test-in-events");
   }
 }
 
@@ -138,6 +146,7 @@ void RunLog::draw_sheets(Index step,
   if (training != nullptr) {
     attempt([&] { write(run_file::kTrainingSheet, training_sheet(*training, step, passes)); });
   }
+  test_point("sheet-drawn");
   if (testing != nullptr) {
     attempt([&] { write(run_file::kTestSheet, test_sheet(*testing, step, metrics)); });
   }

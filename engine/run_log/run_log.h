@@ -40,6 +40,7 @@ class RunLog {
     RunSummary summary;     // without ranks
     std::string plan_json;  // as `plan --json` prints it
     PredictedSteps predicted;
+    bool owes_epoch = false;  // see RunRecord::begin()
   };
   // After the record has begun; `start` is rank 0's. The record and the trainer must outlive the
   // run. All ranks call this together; errors are AgreedErrors.
@@ -71,6 +72,9 @@ class RunLog {
   void tell(const std::string& kind, const std::string& text, const EventDetails& details = {}) {
     events_.add(kind, text, -1, {}, details);
   }
+  // Puts events on the disk, before a checkpoint on which a run that goes on from it relies. On
+  // rank 0, in any thread.
+  void sync() { events_.sync(); }
   // That a checkpoint after that step is on the disk. Any thread of any rank may call it; rank 0's
   // is kept.
   void saved(Index step);

@@ -11,8 +11,10 @@
 #include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
 #include "engine/files/written_bytes.h"
+#include "engine/run_log/epoch_end.h"
 #include "engine/run_log/write_budget.h"
 #include "engine/system/clock.h"
+#include "engine/system/test_point.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/base/errors.h"
@@ -75,6 +77,13 @@ RunRecord::RunRecord(Options options, const Communicator& communicator)
     folder_.emplace(options_.folder,
                     options_.goes_on ? options_.folder / run_file::kCheckpoint : options_.resume,
                     options_.replace);
+    if (options_.goes_on) {
+      // What a thread had not put on the disk yet is of a step that may not come again.
+      finish_checkpoint(folder_->file(run_file::kBest), {});
+      if (!goes_on_from_previous()) {
+        finish_checkpoint(checkpoint_file(), options_.folder / run_file::kPreviousCheckpoint);
+      }
+    }
   });
   if (options_.monitor) {
     expect_meters(*options_.monitor, *communicator_);
@@ -84,22 +93,24 @@ RunRecord::RunRecord(Options options, const Communicator& communicator)
 void RunRecord::begin(const partitioner::Network& network,
                       const partitioner::Partition& partition,
                       Index step,
+                      bool owes_epoch,
                       std::vector<std::string> class_names) {
   class_names_ = std::move(class_names);
   written_before_ = bytes_written();
   begun_s_ = now_s();
-  std::optional<BestSoFar> found;
+  BestFound found;
   Index since_best = 0;
   double begun_s = 0;
+  // After the last step whose epoch has all that it leaves.
+  const Index tested_step = owes_epoch ? step - 1 : step;
   on_root(*communicator_, [&] {
-    if (folder_->goes_on()) {
-      found = best_so_far(folder_->file(run_file::kBest), network, step);
-    }
     folder_->prepare();
-    // One that was not fit to go on from must not take the place of the one that was.
-    keeps_checkpoint_ = !folder_->goes_on() || std::filesystem::path(options_.resume).filename() !=
-                                                   run_file::kPreviousCheckpoint;
-    metrics_.emplace(folder_->file(run_file::kMetrics), step);
+    find_checkpoint(step);
+    metrics_.emplace(folder_->file(run_file::kMetrics), step, owes_epoch);
+    test_point("metrics-opened");
+    if (folder_->goes_on()) {
+      found = best_in_folder(options_.folder, network, tested_step);
+    }
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
     for (auto& damage :
          {metrics_->damage(), devices_ ? devices_->lines().damage() : std::nullopt}) {
@@ -107,15 +118,22 @@ void RunRecord::begin(const partitioner::Network& network,
         damage_.push_back(*damage);
       }
     }
-    since_best = found ? count_evaluations(folder_->file(run_file::kMetrics), found->step) : 0;
+    if (found.lost) {
+      damage_.push_back(fmt::format("{}: the weights of the best test, after step {}, are lost",
+                                    folder_->file(run_file::kBest).string(),
+                                    *found.lost));
+    }
+    since_best =
+        found.best ? count_evaluations(folder_->file(run_file::kMetrics), found.best->step) : 0;
     epochs_.emplace(folder_->file(run_file::kEpochs),
                     folder_->file(run_file::kMetrics),
                     score_name(network),
-                    step);
+                    tested_step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);
     write_atomically(folder_->file(run_file::kPartition), to_text(partition));
   });
-  best_ = shared_best(found, *communicator_);
+  best_ = shared_best(found.best, *communicator_);
+  checkpoint_step_ = communicator_->share(checkpoint_step_);
   clock_.emplace(*communicator_, begun_s);
   if (options_.monitor) {
     monitor_.emplace(*options_.monitor, *communicator_, *clock_, devices_ ? &*devices_ : nullptr);
@@ -126,8 +144,24 @@ void RunRecord::begin(const partitioner::Network& network,
   since_best_ = communicator_->share(since_best);
 }
 
+bool RunRecord::goes_on_from_previous() const {
+  return options_.resume.filename() == run_file::kPreviousCheckpoint;
+}
+
+// Rank 0's. One that was not fit to go on from must not take the place of the one that was; nor one
+// of a step that is to come again.
+void RunRecord::find_checkpoint(Index step) {
+  const Index found = goes_on_from_previous() ? 0 : step_of_checkpoint(checkpoint_file());
+  checkpoint_step_ = folder_->goes_on() ? found : step;
+  keeps_checkpoint_ = !folder_->goes_on() || (!goes_on_from_previous() && checkpoint_step_ <= step);
+}
+
 TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
   trains_ = &trainer.execution().communicator();
+  // Who has rested until now knows of no test and no checkpoint since.
+  best_ = shared_best(best_, *trains_);
+  since_best_ = trains_->share(since_best_);
+  checkpoint_step_ = trains_->share(checkpoint_step_);
   return {
       .step = [this, &trainer](Index step,
                                const StepResult& result) { add_step(step, result, trainer); },
@@ -140,7 +174,9 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
           [this](Index step, double epoch) {
             on_root(*trains_, [&] {
               expect_there();
+              test_point("epoch-told");
               epochs_->add_epoch(step, epoch);
+              test_point("epoch-in-table");
             });
           },
       .end =
@@ -188,6 +224,7 @@ void RunRecord::add_step(Index step, const StepResult& result, Trainer& trainer)
     const RunEnergy energy = monitor_ ? step_energy_.next(monitor_->energy()) : RunEnergy();
     metrics_->add_step(
         step, result, trainer.options().training.batch, {clock_->t_s(), energy.total_j});
+    test_point("step-in-metrics");
     expect_there();
     saved = checkpoint_work_.is_done();
     (void)best_work_.is_done();
@@ -228,7 +265,7 @@ void RunRecord::expect_there() const {
 
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
-  settle_checkpoint();
+  settle();  // the best weights are there before a checkpoint of a later step
   const auto file = written(
       checkpoint_file(),
       keeps_checkpoint_ ? options_.folder / run_file::kPreviousCheckpoint : std::filesystem::path(),
@@ -237,13 +274,20 @@ void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
       std::nullopt);
   const Index step = trainer.steps_done();
   unsettled_ = step;
+  checkpoint_step_ = step;
   if (file) {
     checkpoint_work_.start([this, file, step] {
+      test_point("checkpoint-written");
       metrics_->lines().sync();
+      if (options_.sync) {
+        options_.sync();
+      }
       file->commit();
+      test_point("checkpoint-saved");
       if (options_.saved) {
         options_.saved(step);
       }
+      test_point("checkpoint-told");
     });
   }
 }
@@ -308,18 +352,25 @@ void RunRecord::add_evaluation(Trainer& trainer,
   on_root(*trains_, [&] {
     const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
     const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
+    test_point("test-made");
     metrics_->add_evaluation(step, epoch, result, clock_->t_s(), {since_last, run});
+    test_point("test-in-metrics");
     expect_there();
     nlohmann::ordered_json json{{"step", step}, {"epoch", epoch}};
     json.update(evaluation_json(result, class_names_));
     write_atomically(folder_->file(run_file::kEvaluation), json_text(json) + "\n");
+    test_point("test-in-evaluation");
   });
   const BestSoFar now{step, {result.score(), result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
     settle_best();
     if (const auto file =
             written(options_.folder / run_file::kBest, {}, trainer, begun, now.tested)) {
-      best_work_.start([file] { file->commit(); });
+      best_work_.start([file] {
+        test_point("best-written");
+        file->commit();
+        test_point("best-saved");
+      });
     }
     best_ = now;
     since_best_ = 0;

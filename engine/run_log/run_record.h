@@ -39,6 +39,8 @@ class RunRecord {
     bool replace = false;          // an earlier run in the folder
     bool goes_on = false;          // the folder is this run's own, whatever it goes on from
     std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
+    // What else is to be on the disk before a checkpoint is; rank 0's, in a thread of its own.
+    std::function<void()> sync = {};
     // A checkpoint after that step is on the disk. On all ranks that take part; on rank 0 a thread
     // of its own says so as soon as it is, on the others it is said after one of the next steps.
     std::function<void(Index step)> saved = {};
@@ -53,11 +55,13 @@ class RunRecord {
   // Takes the folder, see RunFolder; nothing in it is changed yet.
   RunRecord(Options options, const Communicator& communicator);
 
-  // Makes the folder ready for a run of this network from a step on, 0: from the start. The names
-  // are those that evaluations have for classes.
+  // Makes the folder ready for a run of this network from a step on, 0: from the start. With
+  // `owes_epoch` what there is of the end of the epoch at that step goes, since it comes again. The
+  // names are those that evaluations have for classes.
   void begin(const partitioner::Network& network,
              const partitioner::Partition& partition,
              Index step,
+             bool owes_epoch,
              std::vector<std::string> class_names = {});
 
   // What files of lines have lost of the run that goes on, in words; rank 0's, after begin().
@@ -94,11 +98,16 @@ class RunRecord {
   // Rank 0's: whether the run goes on in its own folder.
   [[nodiscard]] bool goes_on() const { return folder_->goes_on(); }
   [[nodiscard]] std::filesystem::path checkpoint_file() const;
+  // The step of the last checkpoint; of a run that goes on from another folder that with which it
+  // began. 0: there is none that is fit to go on from.
+  [[nodiscard]] Index checkpoint_step() const { return checkpoint_step_; }
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
   // In this run and the one that it continues in the same folder.
   [[nodiscard]] Index evaluations_since_best() const { return since_best_; }
 
  private:
+  [[nodiscard]] bool goes_on_from_previous() const;
+  void find_checkpoint(Index step);
   [[nodiscard]] double open_devices(Index step);
   void add_step(Index step, const StepResult& result, Trainer& trainer);
   void finish_monitor_of_all();
@@ -133,6 +142,7 @@ class RunRecord {
   std::optional<EpochTable> epochs_;  // rank 0
   std::vector<std::string> class_names_;
   std::optional<BestSoFar> best_;
+  Index checkpoint_step_ = 0;
   bool keeps_checkpoint_ = true;  // the one that the next replaces, as the previous one
   Index since_best_ = 0;
   std::vector<std::string> damage_;  // rank 0

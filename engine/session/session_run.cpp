@@ -6,8 +6,8 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/files/run_files.h"
+#include "engine/run_log/epoch_end.h"
 #include "engine/run_log/memory_record.h"
-#include "engine/run_log/metrics_file.h"
 #include "engine/session/step_prediction.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
@@ -149,8 +149,9 @@ void SessionRun::begin(const PictureSources& sources) {
                           communicator_,
                           messages_);
   if (!request_.resume.empty() || begun_.step > 0) {
-    owes_test_ = is_untested(begun_.step);
-    const bool all_done = begun_.step == length_.last_step && !owes_test_;
+    owed_.epoch = owes_epoch(begun_.step);
+    const bool all_done =
+        begun_.step == length_.last_step && !owed_.epoch && has_told_checkpoint(begun_.step);
     if (begun_.step > length_.last_step || (all_done && !request_.started_again)) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
@@ -169,7 +170,9 @@ void SessionRun::begin(const PictureSources& sources) {
     const Index before = request_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
     faults_.emplace(request_.faults_file, before, begun_.step);
   });
-  record_.begin(setup_.network(), partition_, begun_.step, testing_.class_names);
+  record_.begin(setup_.network(), partition_, begun_.step, owed_.epoch, testing_.class_names);
+  owed_.checkpoint =
+      request_.started_again && begun_.step > 0 && record_.checkpoint_step() != begun_.step;
   if (setup_.mapped() != nullptr) {
     record_.write(run_file::kDataMap, setup_.mapped()->text());
   }
@@ -202,19 +205,29 @@ std::string SessionRun::data_digest(const PictureSources& sources) const {
   return "";
 }
 
-// Whether an epoch ended in that step of the run to resume, which was stopped before its test.
-bool SessionRun::is_untested(Index step) const {
-  bool untested = false;
+// Whether an epoch ended in that step of the run to resume, which was stopped or killed before all
+// that its end leaves was on the disk. Without a test that is a row of this very folder.
+bool SessionRun::owes_epoch(Index step) const {
+  bool owed = false;
   on_root(communicator_, [&] {
-    const auto tested_in = [step](const std::filesystem::path& folder) {
-      return has_evaluation(folder / run_file::kMetrics, step);
+    const auto ended_in = [&](const std::filesystem::path& folder) {
+      return has_epoch_end(folder, setup_.network(), step, request_.evaluate);
     };
-    untested = request_.evaluate && step > 0 && length_.ends_epoch(step) &&
-               !tested_in(request_.run) &&
-               (request_.resume.empty() ||
-                !tested_in(std::filesystem::path(request_.resume).parent_path()));
+    owed = step > 0 && length_.ends_epoch(step) && (request_.evaluate || record_.goes_on()) &&
+           !ended_in(request_.run) &&
+           (record_.goes_on() || !ended_in(std::filesystem::path(request_.resume).parent_path()));
   });
-  return communicator_.share(untested);
+  return communicator_.share(owed);
+}
+
+// Whether the checkpoint of that step has its event, where it is of this very run.
+bool SessionRun::has_told_checkpoint(Index step) const {
+  bool told = true;
+  on_root(communicator_, [&] {
+    told = !record_.goes_on() ||
+           has_checkpoint_event(std::filesystem::path(request_.run) / run_file::kEvents, step);
+  });
+  return communicator_.share(told);
 }
 
 void SessionRun::end(Index program_bytes) {
@@ -327,6 +340,7 @@ RunRecord::Options SessionRun::record_options() const {
           .replace = request_.replace,
           .goes_on = request_.started_again,
           .monitor = monitor_options(),
+          .sync = [this] { run_log_.sync(); },
           .saved =
               [this](Index step) {
                 run_log_.saved(step);
@@ -363,6 +377,7 @@ void SessionRun::begin_run_log() {
   const partitioner::Plan& plan = phase.plan();
   on_root(communicator_, [&] {
     start.folder = request_.run;
+    start.owes_epoch = owed_.epoch;
     start.predicted =
         predicted_steps(request_.partition, setup_.network(), setup_.workload(), partition_, plan);
     if (const auto mean_s = mean_step_s()) {  // the shares are of the configured size alone

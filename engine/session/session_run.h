@@ -56,7 +56,8 @@ class SessionRun {
   void learn_of_pictures(const PictureSources& sources);
   void begin(const PictureSources& sources);
   [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
-  [[nodiscard]] bool is_untested(Index step) const;
+  [[nodiscard]] bool owes_epoch(Index step) const;
+  [[nodiscard]] bool has_told_checkpoint(Index step) const;
   void end(Index program_bytes);
   void warn_of_risen_loss();
 
@@ -90,6 +91,11 @@ class SessionRun {
   // Takes steps by those who take part; the others rest meanwhile. `work` is done with the run.
   void take_steps(const std::function<void(TrainingRun& run)>& work);
   void add_observers(TrainingRun& run);
+  struct Owed {               // of the step that the run goes on from
+    bool checkpoint = false;  // if it is due
+    bool epoch = false;       // its end
+  };
+  void tell_what_is_owed(TrainingRun& run, const Owed& owed) const;
   void tell_what_begins(TrainingRun& run);
   void tell_what_ends(TrainingRun& run);
   [[nodiscard]] Index saved_bytes();
@@ -143,7 +149,7 @@ class SessionRun {
   partitioner::Partition partition_;  // that there is now
   TrainingPhases phases_;
   RunRecord record_;
-  bool owes_test_ = false;               // of the epoch that ended with the run to resume
+  Owed owed_;
   StepComparison step_comparison_;       // rank 0
   std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
   CopyWatch copies_;                     // of parameters

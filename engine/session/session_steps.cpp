@@ -138,23 +138,19 @@ TrialMeasurement SessionRun::try_steps(Index steps) {
 }
 
 void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
+  const Owed owed = std::exchange(owed_, {});  // also where this rank rests
   const auto take = [&] {
     TrainingPhase& phase = *phases_.now();
     TrainingRun run(phase.trainer(), phase.training(), length_);
     const std::unique_ptr<Metric> metric = make_metric(setup_.network());
     run.goes_on_from(begun_.step);
     run.save_epochs_if([this] { return record_.may_write_checkpoint(); });
-    if (request_.started_again) {
-      run.owe_checkpoint();
-    }
-    if (std::exchange(owes_test_, false)) {
-      run.owe_test();
-    }
     if (phase.testing() != nullptr) {
       run.test_on(*phase.testing(), *metric);
     }
     tell_what_begins(run);
     add_observers(run);
+    tell_what_is_owed(run, owed);
     keep_state(run);
     tell_what_ends(run);
     const StepsTold told(*this);
@@ -176,6 +172,18 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
       record_.finish_monitor();
     }
     throw;
+  }
+}
+
+void SessionRun::tell_what_is_owed(TrainingRun& run, const Owed& owed) const {
+  run.last_saved(record_.checkpoint_step());
+  if (owed.checkpoint) {
+    run.owe_checkpoint();
+  }
+  if (owed.epoch) {
+    run.owe_test();
+  } else if (is_out_of_patience()) {
+    run.has_enough();
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -228,6 +229,12 @@ Index post_local_steps(const TrainingRequest& request,
 
 namespace {
 
+// Whether a power cut has left half a line.
+bool ends_inside_line(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return file.seekg(-1, std::ios::end) && file.get() != '\n';
+}
+
 // Steps of which a run's metrics have no line, since the device that wrote them was lost before
 // they were copied: what is known of them. Where that cannot be written the run goes on without.
 void add_lost_lines(const std::filesystem::path& metrics, const std::vector<StepLoss>& latest) {
@@ -240,6 +247,9 @@ void add_lost_lines(const std::filesystem::path& metrics, const std::vector<Step
                            step.loss,
                            step.learning_rate);
     }
+  }
+  if (!lines.empty() && ends_inside_line(metrics)) {
+    lines.insert(0, "\n");
   }
   const int file = lines.empty() ? -1 : open_without_links(metrics, O_WRONLY | O_APPEND);
   if (file >= 0) {

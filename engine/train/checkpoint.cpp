@@ -331,8 +331,19 @@ std::unique_ptr<SafetensorsWriter> write_checkpoint(const std::filesystem::path&
           root.run([&] { file->write(chunk); });
         });
       });
+  root.run([&] { file->seal(); });
   root.finish();
   return file;
+}
+
+void finish_checkpoint(const std::filesystem::path& path, const std::filesystem::path& previous) {
+  AtomicFile::finish_left(path, previous, [](const std::filesystem::path& left) {
+    try {
+      return expect_intact_checkpoint(left) > 0;
+    } catch (const InputError&) {
+      return false;
+    }
+  });
 }
 
 void save_checkpoint(const std::filesystem::path& path,
@@ -353,9 +364,16 @@ bool TestResult::better_than(const TestResult& other) const {
   return score.larger_is_better == (score.value > other.score.value);
 }
 
+Index step_of_checkpoint(const std::filesystem::path& path) {
+  try {
+    return parse_number(SafetensorsReader(path), "step");
+  } catch (const InputError&) {
+    return 0;
+  }
+}
+
 std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
-                                     const partitioner::Network& network,
-                                     Index step) {
+                                     const partitioner::Network& network) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     return std::nullopt;
@@ -363,8 +381,8 @@ std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
   const SafetensorsReader file(path);
   const BestSoFar best{parse_number(file, "step"), read_test_result(file)};
   const auto its_network = file.metadata().find("network");
-  const bool of_this = its_network != file.metadata().end() &&
-                       its_network->second == fingerprint(network) && best.step <= step;
+  const bool of_this =
+      its_network != file.metadata().end() && its_network->second == fingerprint(network);
   return of_this ? std::optional<BestSoFar>(best) : std::nullopt;
 }
 

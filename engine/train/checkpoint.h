@@ -57,7 +57,8 @@ struct TrainingState {
 };
 
 // Writes all of a checkpoint but what makes it a file of that name: on rank 0 that is commit() of
-// what this returns, which is null on the others. A thread may call it while training goes on.
+// what this returns, which is null on the others. A thread may call it while training goes on; a
+// process that is killed before leaves it to finish_checkpoint().
 // `previous`: the name that the file of before is left under; empty: it is replaced.
 [[nodiscard]] std::unique_ptr<SafetensorsWriter> write_checkpoint(
     const std::filesystem::path& path,
@@ -67,6 +68,10 @@ struct TrainingState {
     const Optimizer<float>& optimizer,
     const RankState& rank_state,
     const Communicator& communicator);
+
+// Commits what a process that was killed has left of write_checkpoint(), where that is whole. Reads
+// and writes on this rank alone.
+void finish_checkpoint(const std::filesystem::path& path, const std::filesystem::path& previous);
 
 // The whole of it at once; the file of before is replaced.
 void save_checkpoint(const std::filesystem::path& path,
@@ -89,15 +94,17 @@ void save_checkpoint(const std::filesystem::path& path,
 // rank alone.
 [[nodiscard]] Index checkpoint_images_seen(const std::filesystem::path& path);
 
-// The result of the best weights of a training of this network up to a step, as a checkpoint keeps
-// it; nothing where there is no such file or it is of later steps. Reads on this rank alone.
+// The step of a checkpoint; 0 where none can be read. Reads on this rank alone.
+[[nodiscard]] Index step_of_checkpoint(const std::filesystem::path& path);
+
+// The result of the best weights of a training of this network, as a checkpoint keeps it; nothing
+// where there is no such file. Reads on this rank alone.
 struct BestSoFar {
   Index step = 0;
   TestResult tested;
 };
 [[nodiscard]] std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
-                                                   const partitioner::Network& network,
-                                                   Index step);
+                                                   const partitioner::Network& network);
 
 // Throws InputError where the file is damaged or one of these parameters in it is not fit for use.
 // On this rank alone.

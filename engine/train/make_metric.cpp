@@ -13,8 +13,12 @@ std::unique_ptr<Metric> make_metric(const partitioner::Network& network) {
   return std::make_unique<ClassificationMetrics>(class_metric(network));
 }
 
+MetricValue score_of(const partitioner::Network& network) {
+  return make_metric(network)->result().front();
+}
+
 std::string score_name(const partitioner::Network& network) {
-  return make_metric(network)->result().front().name;
+  return score_of(network).name;
 }
 
 Index judging_bytes(const partitioner::Network& network, Index images, Index pictures) {

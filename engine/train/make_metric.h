@@ -13,7 +13,10 @@ namespace tessera::engine {
 // Of the boxes of a detector, else of classes.
 [[nodiscard]] std::unique_ptr<Metric> make_metric(const partitioner::Network& network);
 
-// What files call the first of its values: "accuracy", or "map50" of a detector.
+// The first of its values, of no picture yet.
+[[nodiscard]] MetricValue score_of(const partitioner::Network& network);
+
+// What files call it: "accuracy", or "map50" of a detector.
 [[nodiscard]] std::string score_name(const partitioner::Network& network);
 
 // What a test of so many pictures takes on rank 0, at most, beside what the network does: outputs

@@ -61,10 +61,7 @@ void TrainingRun::run_in_order(const char* stop_notice, const Work& work) {
 
 void TrainingRun::run(const char* stop_notice) {
   run_in_order(stop_notice, [this] {
-    if (owes_checkpoint_ && trainer_->steps_done() == length_.last_step) {
-      checkpoint();
-    }
-    test_what_is_owed();
+    make_up();
     while (trainer_->steps_done() < length_.last_step && !enough_) {
       take_step();
     }
@@ -75,7 +72,7 @@ void TrainingRun::run(const char* stop_notice) {
 void TrainingRun::run_until(Index step, const char* stop_notice) {
   const Index last = std::min(step, length_.last_step - 1);
   run_in_order(stop_notice, [this, last] {
-    test_what_is_owed();
+    make_up();
     while (trainer_->steps_done() < last && !enough_) {
       take_step();
     }
@@ -103,11 +100,7 @@ void TrainingRun::take_step() {
   const StepResult result = timed_step();
   const Index step = trainer_->steps_done();
   notify(&TrainingObserver::step, step, result);
-  const bool epoch_ends = length_.ends_epoch(step);
-  const bool saves = length_.checkpoint_steps > 0
-                         ? step % length_.checkpoint_steps == 0 || step == length_.last_step
-                         : epoch_ends && (step == length_.last_step || !is_due_ || is_due_());
-  if (saves) {
+  if (saves_after(step)) {
     checkpoint();
   }
   if (result.stop_signal == kPauseSignal) {
@@ -116,14 +109,27 @@ void TrainingRun::take_step() {
   if (result.stop_signal != 0) {
     stop(result.stop_signal);
   }
-  if (epoch_ends) {
+  if (length_.ends_epoch(step)) {
     end_epoch();
   }
 }
 
-void TrainingRun::test_what_is_owed() {
+bool TrainingRun::saves_after(Index step) const {
+  return step == length_.last_step ||
+         (length_.checkpoint_steps > 0 ? step % length_.checkpoint_steps == 0
+                                       : length_.ends_epoch(step) && (!is_due_ || is_due_()));
+}
+
+// What is owed of the trainer's step.
+void TrainingRun::make_up() {
+  const Index step = trainer_->steps_done();
+  if (std::exchange(owes_checkpoint_, false) && saves_after(step)) {
+    checkpoint();
+  }
   if (std::exchange(owes_test_, false)) {
     end_epoch();
+  } else if (enough_ && checkpoint_step_ != step) {
+    checkpoint();
   }
 }
 

@@ -73,15 +73,23 @@ class TrainingRun {
     metric_ = &metric;
   }
 
-  // The epoch that ended in the trainer's step is still to be tested, before the next step.
+  // The epoch that ended in the trainer's step is still to be ended, with its test, before the next
+  // step.
   void owe_test() { owes_test_ = true; }
 
   // Where checkpoints are once per epoch: whether one is made at the end of this epoch, which is
   // not the last. All ranks ask together and get the same answer.
   void save_epochs_if(std::function<bool()> due) { is_due_ = std::move(due); }
 
-  // Where the trainer's step is the last one, finished and perhaps not saved, it is saved first.
+  // The last checkpoint was after that step, or there is none of this training: 0. Unless this is
+  // called, it was after the trainer's step.
+  void last_saved(Index step) { checkpoint_step_ = step; }
+
+  // Where a checkpoint is due after the trainer's step, it is made before anything else.
   void owe_checkpoint() { owes_checkpoint_ = true; }
+
+  // Observers have had enough: nothing is left to do but what comes at the end.
+  void has_enough() { enough_ = true; }
 
   // Another run, of the same training, began at that step and ended where this one begins.
   void goes_on_from(Index first_step) { first_step_ = first_step; }
@@ -106,9 +114,10 @@ class TrainingRun {
   void run_in_order(const char* stop_notice, const Work& work);
   [[nodiscard]] StepResult timed_step();
   void take_step();
+  [[nodiscard]] bool saves_after(Index step) const;
   void checkpoint();
   void end_epoch();
-  void test_what_is_owed();
+  void make_up();
   void evaluate_now(Index step, double epoch);
   [[nodiscard]] bool observers_have_enough() const;
   [[noreturn]] void stop(int signal);

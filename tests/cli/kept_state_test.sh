@@ -102,6 +102,9 @@ works 2 train "${training[@]}" --grid 1x2 "${seldom[@]}" --steps "$more" --run "
 # On other ranks, by another partition: to rounding. What happened meanwhile is in the events.
 cut_off other 4 150 "${training[@]}" --grid 2x2 "${seldom[@]}" --steps "$more"
 expect 'no checkpoint is there' test ! -e "$folder/other/checkpoint.safetensors"
+# What a disk has lost of the metrics is known from memory.
+head -n -2 "$folder/other/metrics.jsonl" >"$folder/torn"
+printf '{"step":1' | cat "$folder/torn" - >"$folder/other/metrics.jsonl"
 export TESSERA_FAULTS=$folder/faults.jsonl
 printf '{"unix_s":%s,"text":"pi3 vanished","device":"pi3"}\n' "$(date +%s)" >"$TESSERA_FAULTS"
 continued other 3 "${training[@]}" --grid 3x1 "${seldom[@]}" --steps "$more"

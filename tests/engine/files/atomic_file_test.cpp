@@ -80,6 +80,28 @@ TEST_CASE("what a killed run left beside the target is overwritten") {
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("what a killed run left beside the target is finished where it is whole") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  const auto finish = [&] {
+    AtomicFile::finish_left(path, folder / "previous", [](const std::filesystem::path& left) {
+      return bytes_of(left) == "whole";
+    });
+  };
+  put_bytes(path, "old");
+  put_bytes(folder / "model.partial", "who");
+  finish();
+  CHECK(bytes_of(path) == "old");
+  finish();  // there is nothing
+  CHECK(bytes_of(path) == "old");
+  CHECK(folder.entries() == 1);
+  put_bytes(folder / "model.partial", "whole");
+  finish();
+  CHECK(bytes_of(path) == "whole");
+  CHECK(bytes_of(folder / "previous") == "old");
+  CHECK(folder.entries() == 2);
+}
+
 TEST_CASE("two writers of one target are refused, one after the other is not") {
   const TemporaryFolder folder;
   const auto path = folder / "model";

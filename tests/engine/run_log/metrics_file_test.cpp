@@ -77,3 +77,39 @@ TEST_CASE("damage inside and steps without a line are counted") {
   CHECK(resumed(step_lines({1, 3})).damage == "3 steps from 2 to 5 have no line");
   CHECK(resumed(step_lines({1, 2, 4, 5})).damage == "step 3 has no line");
 }
+
+TEST_CASE("a test that is owed goes, with no other line of its step and no other test") {
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  const std::string test = R"({"step":4,"accuracy":0.5,"test_loss":0.1})"
+                           "\n";
+  const std::string owed = R"({"step":5,"accuracy":0.5,"test_loss":0.1})"
+                           "\n";
+  tests::put_bytes(path, step_lines({4}) + test + step_lines({5}) + owed);
+  { const engine::MetricsFile file(path, 5); }
+  CHECK(tests::bytes_of(path).ends_with(owed));
+  { const engine::MetricsFile file(path, 5, true); }
+  CHECK(tests::bytes_of(path) == step_lines({4}) + test + step_lines({5}));
+}
+
+TEST_CASE("the best of the tests up to a step is the first of equal ones") {
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  tests::put_bytes(path,
+                   R"({"step":2,"accuracy":0.5,"test_loss":0.3})"
+                   "\n"
+                   R"({"step":4,"accuracy":0.6,"test_loss":0.3})"
+                   "\n"
+                   R"({"step":6,"accuracy":0.6,"test_loss":0.3})"
+                   "\n"
+                   R"({"step":8,"accuracy":0.6,"test_loss":0.2})"
+                   "\n");
+  const auto best = [&](Index step) {
+    const auto found = engine::best_evaluation(path, {"accuracy"}, step);
+    return found ? found->step : 0;
+  };
+  CHECK(best(1) == 0);
+  CHECK(best(3) == 2);
+  CHECK(best(7) == 4);
+  CHECK(best(8) == 8);
+}

@@ -173,6 +173,28 @@ TEST_CASE("that a device was lost is still known after the run was resumed from 
   CHECK(kinds == std::vector<std::string>{"start", "checkpoint", "failure", "resume"});
 }
 
+TEST_CASE("the event of a test that is owed goes, that of the checkpoint before it stays") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self());
+  const std::filesystem::path path = folder / "events.jsonl";
+  {
+    engine::EventLog log;
+    log.open(path, 0, clock);
+    log.add("best", "epoch 1", -1, 3);
+    log.add("checkpoint", "checkpoint after step 6", -1, 6);
+    log.add("epoch", "epoch 2", -1, 6);
+  }
+  CHECK(engine::has_checkpoint_event(path, 6));
+  CHECK_FALSE(engine::has_checkpoint_event(path, 3));
+  CHECK(engine::has_test_event(path, 3));
+  CHECK(engine::has_test_event(path, 6));
+  engine::EventLog resumed;
+  resumed.open(path, 6, clock, true);
+  CHECK(engine::has_checkpoint_event(path, 6));
+  CHECK(engine::has_test_event(path, 3));
+  CHECK_FALSE(engine::has_test_event(path, 6));
+}
+
 TEST_CASE("parts of a mean step add up to it, and predictions come first") {
   const TemporaryFolder folder;
   const RunClock clock(Communicator::self());

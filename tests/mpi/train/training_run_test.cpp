@@ -143,6 +143,29 @@ TEST_CASE("a test that is owed comes before the next step, also after the last o
   }
 }
 
+TEST_CASE("a checkpoint that is owed is made where one is due, and nowhere else") {
+  for (const Index first : {Index{2}, Index{3}}) {
+    Recorded recorded({.epoch_steps = 3, .last_step = 5});
+    recorded.run().run_until(first);
+    const auto told = recorded.events().size();
+    recorded.run().owe_checkpoint();
+    recorded.run().run_until(first);
+    CHECK(recorded.events().size() == told + (first == 3 ? 1 : 0));
+  }
+}
+
+TEST_CASE("a run that had enough before takes no step, and is saved where it was not") {
+  for (const Index saved : {Index{2}, Index{0}}) {
+    Recorded recorded({.epoch_steps = 2, .last_step = 9, .checkpoint_steps = 100});
+    recorded.run().run_until(2);
+    recorded.run().last_saved(saved);
+    recorded.run().has_enough();
+    recorded.run().run();
+    CHECK(recorded.events().size() == (saved == 2 ? 4 : 5));
+    CHECK(recorded.events().back() == "2: end");
+  }
+}
+
 TEST_CASE("a run saves at its period, tests after each epoch, and does both after its last step") {
   Recorded recorded({.epoch_steps = 3, .last_step = 5, .checkpoint_steps = 2});
   recorded.run().run();
