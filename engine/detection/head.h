@@ -82,7 +82,7 @@ struct JudgedBatch {
 };
 
 // Calls visit(cells, deltas) for the cells of `owned` of each image that has targets, and returns
-// what they cost.
+// what they cost. Objects that are ignored have no part in it.
 template <class T, class Visit>
 HeadCost for_each_judged_image(const HeadSite& site,
                                const JudgedBatch& batch,
@@ -95,7 +95,9 @@ HeadCost for_each_judged_image(const HeadSite& site,
     if (target) {
       Region cells = owned;
       cells.images = {n, n + 1};
-      visit(cells, head_deltas(site, output, cells, target->boxes, batch.images_seen, cost));
+      std::vector<Box> objects = target->boxes;
+      std::erase_if(objects, [](const Box& object) { return object.ignored; });
+      visit(cells, head_deltas(site, output, cells, objects, batch.images_seen, cost));
     }
   }
   return cost;

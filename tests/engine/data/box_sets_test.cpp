@@ -241,7 +241,8 @@ TEST_CASE("classes without a file of names are called by their numbers") {
   CHECK(has(input_error_of([&] { (void)listed(folder / "d.data"); }), "the key names"));
 }
 
-TEST_CASE("VOC's XML gives the boxes of voc_label.py, without difficult objects and parts") {
+TEST_CASE(
+    "VOC's XML gives the boxes of voc_label.py, and to test with those of difficult objects") {
   const TemporaryFolder folder;
   write_voc_set(folder.path());
   const engine::Dataset data = open_dataset(folder.path(), Split::Train, 3);
@@ -250,6 +251,8 @@ TEST_CASE("VOC's XML gives the boxes of voc_label.py, without difficult objects 
   REQUIRE(data.boxes(0).size() == 2);
   CHECK(data.boxes(0)[0] == Box{1, 20.0F / 40, 10.0F / 20, 20.0F / 40, 10.0F / 20});
   CHECK(data.boxes(0)[1].label == 2);
+  REQUIRE(data.boxes_to_test(0).size() == 3);
+  CHECK(data.boxes_to_test(0)[2] == Box{0, 2.0F / 40, 2.0F / 20, 4.0F / 40, 4.0F / 20, true});
   CHECK(data.boxes(1).empty());
   CHECK(data.read(0).shape == partitioner::MapShape{3, 20, 40});
   CHECK(data.place(1) == (folder / "ImageSets/Main/train.txt").string() + ":2");
