@@ -111,6 +111,10 @@ expect 'so they have on four ranks' test "$(grep -o '"class":[0-9]*' out)" = "$(
 works 1 predict m.cfg set/images/test/000000.png --weights run/checkpoint.safetensors --threshold 0.01 --out seen
 expect 'names are those of the data set' grep -qE '^ +[0-9.]+ %  [a-z-]+  [0-9] [0-9.-]+ [0-9.-]+ [0-9.]+ [0-9.]+$' out
 expect 'boxes are drawn' test "$(head -c 4 seen/000000.png | tail -c 3)" = PNG
+sed 's/^anchors=10,14/anchors=11,14/' m.cfg >other.cfg
+works 1 predict other.cfg set/images/test/000000.png --weights run/checkpoint.safetensors
+expect 'other anchors than in training are warned of' grep -qE \
+  'warning: run/checkpoint.safetensors was trained with anchors of layer [0-9]+=10,14, 25,23, .*has anchors of layer [0-9]+=11,14, 25,23' err
 refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
 
 sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg
