@@ -21,7 +21,7 @@ struct TrueBox {
   Index label = 0;
   PixelBox box;
   double area = 0;     // of the object, which may be less than that of the box
-  bool crowd = false;  // of many objects: what is found in it is neither right nor wrong
+  bool crowd = false;  // of many objects, or ignored: what is found in it is not judged
 };
 
 // Found by a detector.

@@ -14,6 +14,8 @@ struct Box {
   float centre_y = 0;
   float width = 0;
   float height = 0;
+  // Not learnt, and in tests neither right nor wrong: what VOC calls difficult, and COCO's crowds.
+  bool ignored = false;
   friend bool operator==(const Box&, const Box&) = default;
 };
 

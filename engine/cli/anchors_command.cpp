@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
 #include "engine/data/anchor_clusters.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/partition/partition.h"
@@ -50,6 +51,25 @@ void print_anchors_json(const std::vector<Anchor>& anchors,
   fmt::print("{}\n", json.dump(2));
 }
 
+// What is left out, as warnings.
+void say_problems(const Dataset& dataset, const std::string& data) {
+  constexpr Index kShown = 3;
+  Index left_out = 0;
+  for (const DataProblem& problem : dataset.problems()) {
+    const bool leaves_out = is_error(problem.fault) || problem.fault == DataFault::LeftOut;
+    if (leaves_out && ++left_out <= kShown) {
+      print_warning(problem.where + (problem.where.empty() ? "" : ": ") + problem.what);
+    }
+  }
+  if (left_out > 0) {
+    print_warning(fmt::format(
+        "{}: {} of its pictures or boxes cannot be used: anchors are of the others{}",
+        data,
+        left_out,
+        left_out > kShown ? fmt::format(" (`tessera check-data {}` lists them)", data) : ""));
+  }
+}
+
 }  // namespace
 
 void run_anchors(const AnchorsCommand& command) {
@@ -59,6 +79,7 @@ void run_anchors(const AnchorsCommand& command) {
                    Split::Train,
                    3,
                    {.kind = TargetKind::Boxes, .allow_unlabelled = command.allow_unlabelled});
+  say_problems(dataset, command.data);
   const std::vector<BoxSides> sizes = box_sizes(dataset, rows, cols);
   const std::size_t different = different_sizes(sizes);
   if (different < static_cast<std::size_t>(command.count)) {

@@ -73,6 +73,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
       messages);
   warn_of_idle_ranks(partition, communicator, messages);
   Inference inference(model, command.model, command.weights, partition, batch, communicator);
+  warn_of_other_outputs(command.weights, model, communicator, messages);
   if (!pictures) {
     pictures.emplace(listed(inference.reads()));
   }

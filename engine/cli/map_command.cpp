@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
 #include "engine/data/coco.h"
 #include "engine/detection/average_precision.h"
 #include "engine/train/detection_report.h"
+#include "partitioner/base/errors.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
 
@@ -63,11 +67,67 @@ void print_tables(const CocoSet& set,
   }
 }
 
+void expect_no_faults(const CocoSet& set, const std::string& path) {
+  constexpr std::size_t kShown = 10;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(set.faults.size(), kShown); ++i) {
+    shown.push_back(set.faults[i].what);
+  }
+  if (set.faults.size() > kShown) {
+    shown.push_back(fmt::format("and {} more faults", set.faults.size() - kShown));
+  }
+  if (!shown.empty()) {
+    throw InputError(path, 0, fmt::format("{}", fmt::join(shown, "; ")));
+  }
+}
+
+void warn_of_left_out(const CocoFindings& findings, const std::string& path) {
+  constexpr std::size_t kShown = 10;
+  Index boxes = 0;
+  std::vector<std::string> shown;
+  for (const auto& [category, count] : findings.left_out) {
+    boxes += count;
+    if (shown.size() < kShown) {
+      shown.push_back(fmt::format("{} of {}", count, category));
+    }
+  }
+  if (boxes > 0) {
+    print_warning(fmt::format(
+        "{}: boxes of categories that the ground truth does not have are left out: {} ({}{})",
+        path,
+        boxes,
+        fmt::join(shown, ", "),
+        findings.left_out.size() > kShown ? ", ..." : ""));
+  }
+}
+
+// Calls the image of each box by its id: COCO takes them in that order, which decides between boxes
+// of one score.
+template <class Boxes>
+void call_images_by_id(const CocoSet& set, Boxes& boxes) {
+  for (auto& box : boxes) {
+    box.image = set.images[static_cast<std::size_t>(box.image)].id;
+  }
+}
+
 }  // namespace
 
 void run_map(const MapCommand& command) {
-  const CocoSet set = read_coco_set(command.ground_truth);
-  const std::vector<FoundBox> found = read_coco_findings(command.detections, set);
+  CocoSet set = read_coco_set(command.ground_truth);
+  expect_no_faults(set, command.ground_truth);
+  CocoFindings findings = read_coco_findings(command.detections, set);
+  warn_of_left_out(findings, command.detections);
+  std::vector<FoundBox>& found = findings.boxes;
+  if (const Index pairs = pairs_of(set.objects, found); pairs > kMostPairs) {
+    throw InputError(command.detections,
+                     0,
+                     fmt::format("its boxes and the objects of their images and classes make {} "
+                                 "pairs to compare, {} at most: leave out boxes of low scores",
+                                 pairs,
+                                 kMostPairs));
+  }
+  call_images_by_id(set, set.objects);
+  call_images_by_id(set, found);
   const std::vector<JudgedClass> judged =
       judge_boxes(set.objects, found, static_cast<Index>(set.categories.size()));
   const CocoFigures coco = coco_figures(judged);

@@ -97,6 +97,7 @@ class PredictRun {
     warn_of_idle_ranks(partition, communicator_, messages_);
     Inference inference(
         std::move(model), command_.model, command_.weights, partition, batch, communicator_);
+    warn_of_other_outputs(command_.weights, inference.model(), communicator_, messages_);
     choose_names(inference);
     look_at_heads(inference);
     open_folder(inference);

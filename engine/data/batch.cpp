@@ -154,7 +154,8 @@ std::vector<Box> BatchSource::boxes_at(Index step, Index position, Index item) c
   const RenderingRules& rules = this->rules(step);
   std::vector<Box> boxes;
   for (const Part& part : parts_of(step, position, item)) {
-    const std::span<const Box> of_picture = dataset_.boxes(part.item);
+    const std::span<const Box> of_picture =
+        varies() ? dataset_.boxes(part.item) : dataset_.boxes_to_test(part.item);
     if (of_picture.empty()) {
       continue;
     }

@@ -116,6 +116,18 @@ std::string unusable_box(Box& box) {
   return {};
 }
 
+void add_object(Box box, const std::string& where, const std::string& prefix, ReadBoxes& read) {
+  const std::string why = unusable_box(box);
+  const bool again = std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end();
+  if (why.empty() && !again) {
+    read.boxes.push_back(box);
+  } else if (!box.ignored) {
+    read.problems.push_back({why.empty() ? DataFault::SameBox : DataFault::BadLabel,
+                             where,
+                             prefix + (why.empty() ? "the same object again" : why)});
+  }
+}
+
 fs::path label_path(const fs::path& picture) {
   std::vector<fs::path> parts(picture.begin(), picture.end());
   const auto is_pictures = [](const fs::path& part) {
@@ -169,21 +181,13 @@ ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
                "{} is none of the {} classes", printable_start(object.name), class_names.size())});
       continue;
     }
-    if (object.difficult) {
-      continue;
-    }
-    Box box{static_cast<int>(label - class_names.begin()),
-            static_cast<float>(((object.left + object.right) / 2 - 1) / annotation.width),
-            static_cast<float>(((object.top + object.bottom) / 2 - 1) / annotation.height),
-            static_cast<float>((object.right - object.left) / annotation.width),
-            static_cast<float>((object.bottom - object.top) / annotation.height)};
-    if (std::string why = unusable_box(box); !why.empty()) {
-      read.problems.push_back({DataFault::BadLabel, where, std::move(why)});
-    } else if (std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end()) {
-      read.problems.push_back({DataFault::SameBox, where, "the same object again"});
-    } else {
-      read.boxes.push_back(box);
-    }
+    const Box box{static_cast<int>(label - class_names.begin()),
+                  static_cast<float>(((object.left + object.right) / 2 - 1) / annotation.width),
+                  static_cast<float>(((object.top + object.bottom) / 2 - 1) / annotation.height),
+                  static_cast<float>((object.right - object.left) / annotation.width),
+                  static_cast<float>((object.bottom - object.top) / annotation.height),
+                  object.difficult};
+    add_object(box, where, "", read);
   }
   return read;
 }

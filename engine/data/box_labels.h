@@ -25,6 +25,10 @@ struct ReadBoxes {
 // but not its centre.
 [[nodiscard]] std::string unusable_box(Box& box);
 
+// Adds an object. Where no object can have its box, or it is there already, that is a problem at
+// `where` instead, which begins with `prefix`; of an ignored object neither is.
+void add_object(Box box, const std::string& where, const std::string& prefix, ReadBoxes& read);
+
 // Where the boxes of a picture are: the last folder images or JPEGImages of its path becomes
 // labels, and the file's ending .txt. Where there is no such file, one beside the picture.
 [[nodiscard]] std::filesystem::path label_path(const std::filesystem::path& picture);
@@ -40,7 +44,7 @@ struct VocObject {
   double top = 0;
   double right = 0;
   double bottom = 0;
-  bool difficult = false;  // hard to see: not trained with
+  bool difficult = false;  // hard to see
   int line = 0;
 };
 
@@ -54,8 +58,8 @@ struct VocAnnotation {
 // May be called from several threads once another call has returned.
 [[nodiscard]] VocAnnotation read_voc_annotation(const std::filesystem::path& file);
 
-// Its boxes, but those of difficult objects, as Darknet's voc_label.py makes them: a pixel nearer
-// to the left upper corner than the numbers say.
+// Its boxes as Darknet's voc_label.py makes them: a pixel nearer to the left upper corner than the
+// numbers say. Difficult objects, which that leaves out, are ignored ones.
 [[nodiscard]] ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
                                      const std::vector<std::string>& class_names,
                                      const std::filesystem::path& file);

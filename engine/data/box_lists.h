@@ -47,6 +47,9 @@ class BoxLists {
     for (const float number : {box.centre_x, box.centre_y, box.width, box.height}) {
       digest.add(std::uint64_t{std::bit_cast<std::uint32_t>(number)});
     }
+    if (box.ignored) {
+      digest.add(std::uint64_t{1});
+    }
   }
   return digest.value();
 }

@@ -214,7 +214,8 @@ std::vector<Box> boxes_on_input(std::span<const Box> boxes,
                      static_cast<float>(0.5 + (augmentation.mirrored ? -col : col)),
                      static_cast<float>(0.5 + row),
                      static_cast<float>(width / cols),
-                     static_cast<float>(height / rows)});
+                     static_cast<float>(height / rows),
+                     box.ignored});
   }
   return moved;
 }

@@ -17,7 +17,9 @@ void add_picture_with_boxes(std::string_view path,
     return;
   }
   files.paths.add(path);
-  files.boxes->add(read.boxes);
+  std::vector<Box> boxes = read.boxes;
+  std::stable_partition(boxes.begin(), boxes.end(), [](const Box& box) { return !box.ignored; });
+  files.boxes->add(boxes);
   if (!files.list.empty()) {
     files.line_numbers.push_back(line);
   }

@@ -2,7 +2,7 @@
 // VOC's folders and COCO's. All become PictureFiles with boxes.
 //
 // A picture whose boxes cannot be used is a problem, and not in the list. Objects that VOC calls
-// difficult and COCO's crowds are left out, as Darknet's own conversions of both do.
+// difficult and COCO's crowds are ignored (base/targets.h).
 
 #pragma once
 

@@ -94,11 +94,15 @@ void write_all(int descriptor, std::span<const std::uint8_t> bytes, const fs::pa
   }
 }
 
-void make_folder(const fs::path& path) {
+// In a folder that somebody names. Links there may lead to files of others.
+void make_subfolder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) {
     throw InputError(path.string(), 0, error.message());
+  }
+  if (fs::is_symlink(path, error)) {
+    throw InputError(path.string(), 0, "this is a link: expected a folder");
   }
 }
 
@@ -141,7 +145,7 @@ CacheFolder::CacheFolder(fs::path path) : path_(std::move(path)) {}
 
 void CacheFolder::prepare() const {
   const fs::path partial = path_ / kPartial;
-  make_folder(partial);
+  make_subfolder(partial);
   if (::access(partial.c_str(), W_OK | X_OK) != 0) {
     throw InputError(partial.string(), 0, std::generic_category().message(errno));
   }
@@ -176,7 +180,7 @@ std::optional<CacheFolder::Found> CacheFolder::find(const Name& name,
   const std::uint64_t stamp = stamp_of(status);
   auto mapped =
       std::make_shared<const MappedEntry>(file.get(), static_cast<std::size_t>(status.st_size));
-  auto picture = picture_of_entry(mapped->bytes(), channels, stamp != known_stamp);
+  auto picture = picture_of_entry(mapped->bytes(), name.content, channels, stamp != known_stamp);
   if (!picture || picture->reduction != Index{name.reduction}) {
     return std::nullopt;
   }
@@ -186,8 +190,8 @@ std::optional<CacheFolder::Found> CacheFolder::find(const Name& name,
 
 void CacheFolder::store(const Name& name, const Picture& picture) {
   const fs::path target = file_of(name);
-  make_folder(target.parent_path());
-  make_folder(path_ / kPartial);
+  make_subfolder(target.parent_path());
+  make_subfolder(path_ / kPartial);
   PartialFile file(path_ / kPartial /
                    fmt::format("{:016x}{:016x}-{}-{}-{}",
                                name.content.high,
@@ -195,7 +199,7 @@ void CacheFolder::store(const Name& name, const Picture& picture) {
                                name.reduction,
                                ::getpid(),
                                written_++));
-  file.write(entry_head(picture));
+  file.write(entry_head(picture, name.content));
   file.write(picture.pixels());
   file.rename_to(target);
 }
@@ -206,7 +210,7 @@ void CacheFolder::remove() const noexcept {
     const std::string name = folder.path().filename().string();
     const bool of_contents = name.size() == kFolderDigits &&
                              name.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!of_contents && name != kPartial) {
+    if ((!of_contents && name != kPartial) || folder.is_symlink(error)) {
       continue;
     }
     for (const auto& file : fs::directory_iterator(folder.path(), error)) {

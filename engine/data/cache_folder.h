@@ -1,7 +1,8 @@
 // A folder of reduced pictures that outlasts a run: a file for each, FOLDER/1f/1fa0...-8.picture,
 // named after the content of the picture's file and the reduction. Any number of runs may use it at
 // once, on machines of any kind; a file appears whole or not at all, and is believed by its
-// checksum. Files may be removed at any time.
+// checksum and the content that it says it is of. Files may be removed at any time. A subfolder
+// that is a link is not written into.
 //
 // What is being written lies in FOLDER/partial, and a run that was killed can leave some of it: the
 // next one removes what nobody is writing.

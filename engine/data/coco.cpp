@@ -30,9 +30,10 @@ struct CocoPart {
     const std::string at = place + (place.empty() || key.empty() ? "" : ".") + key;
     throw InputError(file.string(), 0, at.empty() ? message : at + ": " + message);
   }
+  // What is null is as if it were not there.
   [[nodiscard]] const json* find(const std::string& key) const {
     const auto found = value.is_object() ? value.find(key) : value.end();
-    return value.is_object() && found != value.end() ? &*found : nullptr;
+    return value.is_object() && found != value.end() && !found->is_null() ? &*found : nullptr;
   }
   [[nodiscard]] const json& at(const std::string& key, const char* what) const {
     const json* found = find(key);
@@ -122,6 +123,20 @@ json parse_coco(const std::filesystem::path& path) {
   }
 }
 
+// Calls read(), which may find out `image`, and keeps what is wrong.
+template <class Read>
+void keep_fault(const std::filesystem::path& file,
+                const std::optional<Index>& image,
+                std::vector<CocoFault>& faults,
+                Read read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    const std::string start = InputError(file.string(), 0, "").what();
+    faults.push_back({image, std::string(error.what()).substr(start.size())});
+  }
+}
+
 // Calls take(part) for each element of an array.
 template <class Take>
 void for_each_of(const std::filesystem::path& path,
@@ -149,6 +164,7 @@ class CocoPlaces {
   [[nodiscard]] bool add(Index id) {
     return places_.emplace(id, static_cast<Index>(places_.size())).second;
   }
+  // Of a part that becomes the next of the list.
   Index add(const CocoPart& part) {
     const Index id = part.integer("id");
     if (!add(id)) {
@@ -194,27 +210,43 @@ CocoSet read_coco_set(const std::filesystem::path& path) {
   CocoSet set;
   CocoPlaces images("images");
   for_each_of(path, array_of(whole, "images"), "images", [&](const CocoPart& part) {
-    set.images.push_back({images.add(part),
-                          part.text("file_name", false),
-                          part.number("width", 0),
-                          part.number("height", 0)});
+    std::optional<Index> image;
+    keep_fault(path, image, set.faults, [&] {
+      const Index id = images.add(part);
+      image = std::ssize(set.images);
+      CocoImage& added = set.images.emplace_back();
+      added.id = id;
+      added.file = part.text("file_name", false);
+      added.width = part.number("width", 0);
+      added.height = part.number("height", 0);
+    });
   });
   CocoPlaces categories("categories");
   for_each_of(path, array_of(whole, "categories"), "categories", [&](const CocoPart& part) {
     set.categories.push_back({categories.add(part), part.text("name", true)});
   });
+  Index annotation = 0;
   for_each_of(path, array_of(whole, "annotations"), "annotations", [&](const CocoPart& part) {
-    const PixelBox box = part.box();
-    set.objects.push_back({images.at(part, "image_id"),
-                           categories.at(part, "category_id"),
-                           box,
-                           part.number("area", box.width * box.height),
-                           part.flag("iscrowd")});
+    std::optional<Index> image;
+    keep_fault(path, image, set.faults, [&] {
+      image = images.at(part, "image_id");
+      const Index label = categories.at(part, "category_id");
+      const PixelBox box = part.box();
+      const json* area = part.find("area");
+      set.objects.push_back(
+          {*image,
+           label,
+           box,
+           area != nullptr && area->is_number() ? part.number("area") : box.width * box.height,
+           part.flag("iscrowd")});
+      set.annotations.push_back(annotation);
+    });
+    ++annotation;
   });
   return set;
 }
 
-std::vector<FoundBox> read_coco_findings(const std::filesystem::path& path, const CocoSet& set) {
+CocoFindings read_coco_findings(const std::filesystem::path& path, const CocoSet& set) {
   const json file = parse_coco(path);
   if (!file.is_array()) {
     CocoPart{path, file, ""}.fail(
@@ -222,13 +254,16 @@ std::vector<FoundBox> read_coco_findings(const std::filesystem::path& path, cons
   }
   const CocoPlaces images = places_of("images of the ground truth", set.images);
   const CocoPlaces categories = places_of("categories", set.categories);
-  std::vector<FoundBox> findings;
+  CocoFindings findings;
   for_each_of(path, file, "", [&](const CocoPart& part) {
     const Index image = images.at(part, "image_id");
-    const std::optional<Index> label = categories.find(part.integer("category_id"));
+    const Index category = part.integer("category_id");
+    const std::optional<Index> label = categories.find(category);
     const FoundBox found{image, label.value_or(0), part.box(), part.number("score")};
     if (label) {
-      findings.push_back(found);
+      findings.boxes.push_back(found);
+    } else {
+      ++findings.left_out[category];
     }
   });
   return findings;

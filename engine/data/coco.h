@@ -5,6 +5,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,17 +26,29 @@ struct CocoCategory {
   std::string name;
 };
 
+// An image or an annotation that is not as the format has it.
+struct CocoFault {
+  std::optional<Index> image;  // a place in the list of images, where it is known
+  std::string what;            // with its place in the file
+};
+
 struct CocoSet {
   std::vector<CocoImage> images;         // ids differ
   std::vector<CocoCategory> categories;  // likewise
   std::vector<TrueBox> objects;          // images and labels are places in these lists
+  std::vector<Index> annotations;        // the place of each object in the file
+  std::vector<CocoFault> faults;         // of what is in none of these lists
 };
 
-// Each throws InputError with the file, and the place in it, where something is not as the format
-// has it.
+// Each throws InputError with the file, and the place in it, where something else is not as the
+// format has it. An area that is not a number is that of the box.
 [[nodiscard]] CocoSet read_coco_set(const std::filesystem::path& path);
-// Findings of categories that the set does not have are left out; one on another image is an error.
-[[nodiscard]] std::vector<FoundBox> read_coco_findings(const std::filesystem::path& path,
-                                                       const CocoSet& set);
+struct CocoFindings {
+  std::vector<FoundBox> boxes;
+  std::map<Index, Index> left_out;  // how many of each category that the set does not have
+};
+// A finding on another image than those of the set is an error.
+[[nodiscard]] CocoFindings read_coco_findings(const std::filesystem::path& path,
+                                              const CocoSet& set);
 
 }  // namespace tessera::engine

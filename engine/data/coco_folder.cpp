@@ -112,7 +112,7 @@ fs::path picture_folder(const fs::path& base, const fs::path& file, const CocoSe
   for (const fs::path& candidate : candidates) {
     for (std::size_t i = 0; i < std::min<std::size_t>(set.images.size(), 10); ++i) {
       std::error_code error;
-      if (fs::exists(base / candidate / set.images[i].file, error)) {
+      if (!set.images[i].file.empty() && fs::exists(base / candidate / set.images[i].file, error)) {
         return candidate;
       }
     }
@@ -120,54 +120,63 @@ fs::path picture_folder(const fs::path& base, const fs::path& file, const CocoSe
   return candidates.front();
 }
 
-// The objects on each image.
-std::vector<std::vector<std::size_t>> objects_by_image(const CocoSet& set) {
-  std::vector<std::vector<std::size_t>> by_image(set.images.size());
+// Places in the lists of a set.
+struct OnImage {
+  std::vector<std::size_t> objects;
+  std::vector<std::size_t> faults;
+};
+
+std::vector<OnImage> by_image(const CocoSet& set) {
+  std::vector<OnImage> images(set.images.size());
   for (std::size_t i = 0; i < set.objects.size(); ++i) {
-    by_image[static_cast<std::size_t>(set.objects[i].image)].push_back(i);
+    images[static_cast<std::size_t>(set.objects[i].image)].objects.push_back(i);
   }
-  return by_image;
+  for (std::size_t i = 0; i < set.faults.size(); ++i) {
+    if (const std::optional<Index>& image = set.faults[i].image) {
+      images[static_cast<std::size_t>(*image)].faults.push_back(i);
+    }
+  }
+  return images;
 }
 
 ReadBoxes boxes_of_coco(const CocoSet& set,
                         const CocoImage& image,
-                        const std::vector<std::size_t>& objects,
+                        const OnImage& on_image,
                         const fs::path& file) {
   ReadBoxes read;
-  if (!(image.width > 0 && image.height > 0)) {
-    read.problems.push_back(
-        {DataFault::BadLabel,
-         file.string(),
-         fmt::format("image {} has no width and height: add its size in pixels", image.id)});
+  for (const std::size_t i : on_image.faults) {
+    read.problems.push_back({DataFault::BadLabel, file.string(), set.faults[i].what});
+  }
+  const bool has_size = image.width > 0 && image.height > 0;
+  if (image.file.empty() || !has_size) {
+    if (read.problems.empty()) {
+      read.problems.push_back({DataFault::BadLabel,
+                               file.string(),
+                               fmt::format("image {} has no {}",
+                                           image.id,
+                                           has_size ? "file_name: add the picture's file"
+                                                    : "width and height: add its size in pixels")});
+    }
     return read;
   }
-  for (const std::size_t i : objects) {
+  for (const std::size_t i : on_image.objects) {
     const TrueBox& object = set.objects[i];
-    const auto say = [&](DataFault fault, const std::string& what) {
-      read.problems.push_back(
-          {fault,
-           file.string(),
-           fmt::format("annotations[{}], on {}: {}", i, printable_start(image.file, 100), what)});
-    };
-    if (object.crowd) {
-      continue;
-    }
+    const std::string prefix = fmt::format(
+        "annotations[{}], on {}: ", set.annotations[i], printable_start(image.file, 100));
     if (object.box.width == 0 || object.box.height == 0) {
-      say(DataFault::LeftOut, "a box without any area is left out");
+      if (!object.crowd) {
+        read.problems.push_back(
+            {DataFault::LeftOut, file.string(), prefix + "a box without any area is left out"});
+      }
       continue;
     }
-    Box box{static_cast<int>(object.label),
-            static_cast<float>((object.box.left + object.box.width / 2) / image.width),
-            static_cast<float>((object.box.top + object.box.height / 2) / image.height),
-            static_cast<float>(object.box.width / image.width),
-            static_cast<float>(object.box.height / image.height)};
-    if (std::string why = unusable_box(box); !why.empty()) {
-      say(DataFault::BadLabel, why);
-    } else if (std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end()) {
-      say(DataFault::SameBox, "the same object again");
-    } else {
-      read.boxes.push_back(box);
-    }
+    const Box box{static_cast<int>(object.label),
+                  static_cast<float>((object.box.left + object.box.width / 2) / image.width),
+                  static_cast<float>((object.box.top + object.box.height / 2) / image.height),
+                  static_cast<float>(object.box.width / image.width),
+                  static_cast<float>(object.box.height / image.height),
+                  object.crowd};
+    add_object(box, file.string(), prefix, read);
   }
   return read;
 }
@@ -184,17 +193,16 @@ PictureFiles list_coco(const fs::path& base, const fs::path& file) {
     throw InputError(file.string(), 0, "categories: none: there are no classes");
   }
   const fs::path folder = picture_folder(base, file, set);
-  const auto by_image = objects_by_image(set);
+  const std::vector<OnImage> images = by_image(set);
+  for (const CocoFault& fault : set.faults) {
+    if (!fault.image) {
+      files.problems.push_back({DataFault::BadLabel, file.string(), fault.what});
+    }
+  }
   for (std::size_t i = 0; i < set.images.size(); ++i) {
     const CocoImage& image = set.images[i];
-    if (image.file.empty()) {
-      throw InputError(
-          file.string(),
-          0,
-          fmt::format("images[{}].file_name: missing: expected the picture's file", i));
-    }
     add_picture_with_boxes(
-        (folder / image.file).string(), 0, boxes_of_coco(set, image, by_image[i], file), files);
+        (folder / image.file).string(), 0, boxes_of_coco(set, image, images[i], file), files);
   }
   return files;
 }

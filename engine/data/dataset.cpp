@@ -236,6 +236,12 @@ int Dataset::label(Index item) const {
 }
 
 std::span<const Box> Dataset::boxes(Index item) const {
+  const std::span<const Box> all = boxes_to_test(item);
+  const auto end = std::find_if(all.begin(), all.end(), [](const Box& box) { return box.ignored; });
+  return all.first(static_cast<std::size_t>(end - all.begin()));
+}
+
+std::span<const Box> Dataset::boxes_to_test(Index item) const {
   expects(item >= 0 && item < size(), "an item lies in its data set");
   return has_boxes() ? (*files()->boxes)[item] : std::span<const Box>();
 }

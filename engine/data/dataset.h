@@ -56,8 +56,10 @@ class Dataset {
   [[nodiscard]] int label(Index item) const;
   // Whether pictures have boxes around objects, instead of a class each.
   [[nodiscard]] bool has_boxes() const { return files() != nullptr && files()->boxes.has_value(); }
-  // In fractions of the picture; none where has_boxes() is false.
+  // In fractions of the picture; none where has_boxes() is false. Without ignored ones.
   [[nodiscard]] std::span<const Box> boxes(Index item) const;
+  // With ignored ones, which are the last.
+  [[nodiscard]] std::span<const Box> boxes_to_test(Index item) const;
   // Of the whole picture, upright. Reads the header of a picture file.
   [[nodiscard]] partitioner::MapShape shape(Index item) const;
   // Reduced as far as `detail` allows. Throws InputError where a picture file is another one than

@@ -98,7 +98,7 @@ std::optional<Picture> PictureCache::kept(const PictureTable::Slot& slot, Index 
   if (!folder_) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.bytes().data());
     return picture_of_entry(
-        {bytes + content.first, static_cast<std::size_t>(content.second)}, channels, false);
+        {bytes + content.first, static_cast<std::size_t>(content.second)}, {}, channels, false);
   }
   auto found =
       folder_->find({{content.first, content.second}, content.reduction}, channels, content.stamp);
@@ -129,7 +129,7 @@ void PictureCache::keep_in_memory(Claim& claim, const Picture& picture) {
     claim.leave_outside();
     return;
   }
-  const EntryHead head = entry_head(picture);
+  const EntryHead head = entry_head(picture, {});  // which is found by its slot
   std::byte* out = memory_.bytes().data() + *begin;
   std::memcpy(out, head.data(), head.size());
   std::memcpy(out + head.size(), pixels.data(), pixels.size());

@@ -13,10 +13,11 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr std::string_view kEntryMark = "tespic01";
+constexpr std::string_view kEntryMark = "tespic02";
 constexpr std::size_t kSumAt = 8;
 constexpr std::size_t kNumbersAt = 16;
 constexpr std::size_t kNumbers = 8;
+constexpr std::size_t kContentAt = 48;
 
 template <class Number>
 void put_number(Number number, std::uint8_t* out) {
@@ -57,7 +58,7 @@ bool is_possible(const Picture& picture) {
 
 }  // namespace
 
-EntryHead entry_head(const Picture& picture) {
+EntryHead entry_head(const Picture& picture, const ContentKey& content) {
   EntryHead head{};
   std::copy(kEntryMark.begin(), kEntryMark.end(), head.begin());
   const std::array<Index, kNumbers> numbers = {picture.shape.rows,
@@ -71,16 +72,21 @@ EntryHead entry_head(const Picture& picture) {
   for (std::size_t i = 0; i < kNumbers; ++i) {
     put_number(static_cast<std::uint32_t>(numbers[i]), head.data() + kNumbersAt + 4 * i);
   }
+  put_number(content.high, head.data() + kContentAt);
+  put_number(content.low, head.data() + kContentAt + sizeof(content.high));
   put_number(sum_of(std::span<const std::uint8_t>(head).subspan(kNumbersAt), picture.pixels()),
              head.data() + kSumAt);
   return head;
 }
 
 std::optional<Picture> picture_of_entry(std::span<const std::uint8_t> entry,
+                                        const ContentKey& content,
                                         Index channels,
                                         bool checked) {
   if (std::ssize(entry) < kEntryHeadBytes ||
-      !std::equal(kEntryMark.begin(), kEntryMark.end(), entry.begin())) {
+      !std::equal(kEntryMark.begin(), kEntryMark.end(), entry.begin()) ||
+      number_at<std::uint64_t>(entry.data() + kContentAt) != content.high ||
+      number_at<std::uint64_t>(entry.data() + kContentAt + sizeof(content.high)) != content.low) {
     return std::nullopt;
   }
   std::array<Index, kNumbers> numbers{};

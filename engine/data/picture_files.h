@@ -36,8 +36,9 @@ class PathList {
 
 struct PictureFiles {
   PathList paths;
-  std::vector<int> labels;        // class indices, one per path; empty where pictures have no class
-  std::optional<BoxLists> boxes;  // one list per path; nothing: pictures have no boxes
+  std::vector<int> labels;  // class indices, one per path; empty where pictures have no class
+  // One list per path, ignored objects last; nothing: pictures have no boxes.
+  std::optional<BoxLists> boxes;
   std::vector<std::string> class_names;
   std::filesystem::path
       base;  // a relative path is looked for from here first, then from the current folder

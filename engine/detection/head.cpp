@@ -172,6 +172,26 @@ std::vector<double> head_deltas(const HeadSite& site,
   return cells.deltas();
 }
 
+template <class T>
+std::vector<double> sent_back(const HeadSite& site,
+                              View<const T> output,
+                              const Region& region,
+                              std::vector<double> deltas) {
+  const auto* head = std::get_if<partitioner::RegionHead>(&site.head);
+  if (head == nullptr) {
+    return deltas;
+  }
+  const std::vector<double> values = values_of(output, region);
+  const std::size_t cells = deltas.size() / static_cast<std::size_t>(region.channels.size());
+  for (std::size_t i = 0; i < deltas.size(); ++i) {
+    const Index entry = static_cast<Index>(i / cells) % (partitioner::kBoxValues + head->classes);
+    if (entry < 2 || entry == kObjectness) {
+      deltas[i] *= values[i] * (1 - values[i]);
+    }
+  }
+  return deltas;
+}
+
 template void head_forward(const HeadSite&, View<const float>, const Region&, View<float>);
 template void head_forward(const HeadSite&, View<const double>, const Region&, View<double>);
 template void head_backward(
@@ -182,5 +202,13 @@ template std::vector<double> head_deltas(
     const HeadSite&, View<const float>, const Region&, const std::vector<Box>&, Index, HeadCost&);
 template std::vector<double> head_deltas(
     const HeadSite&, View<const double>, const Region&, const std::vector<Box>&, Index, HeadCost&);
+template std::vector<double> sent_back(const HeadSite&,
+                                       View<const float>,
+                                       const Region&,
+                                       std::vector<double>);
+template std::vector<double> sent_back(const HeadSite&,
+                                       View<const double>,
+                                       const Region&,
+                                       std::vector<double>);
 
 }  // namespace tessera::engine

@@ -2,10 +2,10 @@
 // objects that are on the image, what Darknet sends back for each value. Cell by cell: what is
 // owned elsewhere is not needed.
 //
-// A delta is Darknet's: the direction that a value is to move in. For squared errors of boxes,
-// objectness and classes it is minus the gradient of a loss by the value before the head's logistic
-// (the squared error of x and y is taken as if it were a cross-entropy, as in Darknet); for
-// overlaps it is no loss's gradient, see boxes.h.
+// A delta is Darknet's: the direction that a value is to move in. What is sent back of it is for
+// squared errors of boxes, objectness and classes minus the gradient of a loss by the value before
+// the head's logistic (a `yolo` takes the squared error of x and y as if it were a cross-entropy,
+// as Darknet does); for overlaps it is no loss's gradient, see boxes.h.
 
 #pragma once
 
@@ -67,6 +67,14 @@ template <class T>
                                               Index images_seen,
                                               HeadCost& cost);
 
+// What is sent back of the deltas of those cells: a `region` multiplies those of x, y and
+// objectness by the slopes of their logistics, as Darknet's backward pass does.
+template <class T>
+[[nodiscard]] std::vector<double> sent_back(const HeadSite& site,
+                                            View<const T> output,
+                                            const Region& region,
+                                            std::vector<double> deltas);
+
 // What the images of a pass are judged by.
 struct JudgedBatch {
   const Targets& targets;
@@ -74,7 +82,7 @@ struct JudgedBatch {
 };
 
 // Calls visit(cells, deltas) for the cells of `owned` of each image that has targets, and returns
-// what they cost.
+// what they cost. Objects that are ignored have no part in it.
 template <class T, class Visit>
 HeadCost for_each_judged_image(const HeadSite& site,
                                const JudgedBatch& batch,
@@ -87,7 +95,9 @@ HeadCost for_each_judged_image(const HeadSite& site,
     if (target) {
       Region cells = owned;
       cells.images = {n, n + 1};
-      visit(cells, head_deltas(site, output, cells, target->boxes, batch.images_seen, cost));
+      std::vector<Box> objects = target->boxes;
+      std::erase_if(objects, [](const Box& object) { return object.ignored; });
+      visit(cells, head_deltas(site, output, cells, objects, batch.images_seen, cost));
     }
   }
   return cost;

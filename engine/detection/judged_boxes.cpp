@@ -200,6 +200,19 @@ double plain_overlap(const PixelBox& a, const PixelBox& b) {
   return overlap_of_either(a, b, 0);
 }
 
+Index pairs_of(const std::vector<TrueBox>& truth, const std::vector<FoundBox>& found) {
+  std::map<std::pair<Index, Index>, Index> objects;  // by image and class
+  for (const TrueBox& box : truth) {
+    ++objects[{box.image, box.label}];
+  }
+  Index pairs = 0;
+  for (const FoundBox& box : found) {
+    const auto of_box = objects.find({box.image, box.label});
+    pairs += of_box == objects.end() ? 0 : of_box->second;
+  }
+  return pairs;
+}
+
 std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
                                      const std::vector<FoundBox>& found,
                                      Index classes) {

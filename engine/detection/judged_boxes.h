@@ -50,6 +50,11 @@ struct JudgedClass {
 // The part of either that both cover, of plain areas.
 [[nodiscard]] double plain_overlap(const PixelBox& a, const PixelBox& b);
 
+// How many pairs of a box that was found and an object of its image and class there are: judging
+// compares most of them.
+[[nodiscard]] Index pairs_of(const std::vector<TrueBox>& truth, const std::vector<FoundBox>& found);
+inline constexpr Index kMostPairs = Index{1} << 30U;  // some seconds
+
 // By class; boxes of classes that are not from 0 to `classes` - 1 do not count.
 [[nodiscard]] std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
                                                    const std::vector<FoundBox>& found,

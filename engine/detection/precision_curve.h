@@ -37,14 +37,18 @@ enum class Counted { Right, Wrong, Not };
   return Counted::Not;
 }
 
-// `judge(box)` says what a box counts as. The order of boxes with one score is that in which they
-// are given.
+// `judge(box)` says what a box counts as, and is asked again and again. The order of boxes with one
+// score is that in which they are given.
 template <class Judge>
 PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
+  const auto counts = [&](const JudgedBox& box) { return judge(box) != Counted::Not; };
   std::vector<const JudgedBox*> order;
-  order.reserve(judged.boxes.size());
+  order.reserve(
+      static_cast<std::size_t>(std::count_if(judged.boxes.begin(), judged.boxes.end(), counts)));
   for (const JudgedBox& box : judged.boxes) {
-    order.push_back(&box);
+    if (counts(box)) {
+      order.push_back(&box);
+    }
   }
   std::stable_sort(order.begin(), order.end(), [](const JudgedBox* a, const JudgedBox* b) {
     return a->score > b->score;
@@ -55,11 +59,7 @@ PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judg
   double right = 0;
   double wrong = 0;
   for (const JudgedBox* box : order) {
-    const Counted counted = judge(*box);
-    if (counted == Counted::Not) {
-      continue;
-    }
-    (counted == Counted::Right ? right : wrong) += 1;
+    (judge(*box) == Counted::Right ? right : wrong) += 1;
     curve.recalls.push_back(right / static_cast<double>(true_boxes));
     curve.precisions.push_back(right / (right + wrong + std::numeric_limits<double>::epsilon()));
   }

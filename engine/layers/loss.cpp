@@ -71,17 +71,19 @@ void add_loss_gradient(
 
 template <class T>
 void add_head_gradient(const Site& site, const Pass& pass, View<const T> output, View<T> gradient) {
-  for_each_judged_image(head_site(*site.network, site.layer),
+  const HeadSite head = head_site(*site.network, site.layer);
+  for_each_judged_image(head,
                         {*pass.targets, pass.images_seen},
                         site.tile().owned,
                         output,
                         [&](const Region& cells, const std::vector<double>& deltas) {
-                          std::vector<T> plain(deltas.size());
+                          const std::vector<double> sent = sent_back(head, output, cells, deltas);
+                          std::vector<T> scaled(sent.size());
                           std::transform(
-                              deltas.begin(), deltas.end(), plain.begin(), [&](double delta) {
+                              sent.begin(), sent.end(), scaled.begin(), [&](double delta) {
                                 return static_cast<T>(-pass.loss_scale * delta);
                               });
-                          add_in(plain.data(), cells, gradient);
+                          add_in(scaled.data(), cells, gradient);
                         });
 }
 

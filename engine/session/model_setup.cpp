@@ -6,6 +6,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
+#include "engine/train/training_record.h"
 #include "partitioner/base/spelling.h"
 #include "partitioner/network/input_sizes.h"
 #include "partitioner/network/losses.h"
@@ -84,6 +85,23 @@ partitioner::Network frozen(partitioner::Network network, const std::string& lay
     throw InputError(fmt::format("--freeze {}: {}", layer, error.what()));
   }
   return network;
+}
+
+void warn_of_other_outputs(const std::string& weights,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator,
+                           const SessionObserver& observer) {
+  const auto record = stored_training_record(weights, communicator);
+  const auto difference =
+      record
+          ? output_difference(record->settings,
+                              training_settings(model.training, model.augmentation, model.network))
+          : std::nullopt;
+  if (difference) {
+    observer.warn(
+        fmt::format("{} {}: what it has learnt is read in another way here", weights, *difference),
+        communicator);
+  }
 }
 
 RenderingRules rules_for_weights(const std::string& weights,

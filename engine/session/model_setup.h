@@ -30,6 +30,14 @@ namespace tessera::engine {
 // Throws InputError where the network of that model file has nothing to learn by.
 void expect_loss(const partitioner::Network& network, const std::string& model);
 
+// Warns where outputs of the model file's network are others than those that a checkpoint was
+// trained for, with other anchors for instance. Other files of weights do not say it. All ranks
+// call this together.
+void warn_of_other_outputs(const std::string& weights,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator,
+                           const SessionObserver& observer);
+
 // How pictures become inputs for the weights in a file, which keeps `stored`: values that are not
 // given are taken from there, and a warning says what is then still another way than in training.
 [[nodiscard]] RenderingRules rules_for_weights(const std::string& weights,

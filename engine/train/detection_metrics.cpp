@@ -83,7 +83,7 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
     for (const Box& object : targets[n]->boxes) {
       const PixelBox box =
           pixels({object.centre_x, object.centre_y, object.width, object.height}, image_);
-      truth.push_back({0, object.label, box, box.width * box.height});
+      truth.push_back({0, object.label, box, box.width * box.height, object.ignored});
     }
     const std::vector<JudgedClass> judged = judge_boxes(truth, found, classes_);
     if (!confusion_.empty()) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <fmt/format.h>
 #include <limits>
 #include <map>
 #include <utility>
@@ -186,7 +187,6 @@ Outcome<T> run(const EqualityOptions& options,
   }
   execution.backward(pass);
   execution.finish_gradients(pass);
-  outcome.tensors["output"] = outcome.maps.back();
   if (network.takes_gradient(partitioner::kImage)) {
     outcome.tensors["input gradient"] = execution.gather_gradient(partitioner::kImage);
   }
@@ -303,23 +303,59 @@ class Scales {
   double of_all_ = 0;
 };
 
+// Adds the line of a tensor, which `values` finds in an outcome.
+template <class Values>
+void compare_tensor(const std::string& name,
+                    double scale,
+                    const Outcomes& outcomes,
+                    const Values& values,
+                    EqualityReport& report) {
+  const std::vector<double>& reference = values(outcomes.one_double);
+  EqualityLine line{name,
+                    difference(values(outcomes.tiled_double), reference, scale),
+                    difference(values(outcomes.tiled_single), reference, scale),
+                    difference(values(outcomes.one_single), reference, scale)};
+  const bool flipped = report.flipped_signs + report.flipped_argmax > 0;
+  const double single_bound =
+      std::max(kSingleErrorRatio * line.one_tile_single_error, flipped ? kFlipBound : kSingleFloor);
+  const double double_bound =
+      std::max(kDoubleBound, kSingleErrorRatio * kDoubleRounding * line.one_tile_single_error);
+  line.within_bounds = line.double_difference <= double_bound && std::isfinite(line.single_error) &&
+                       line.single_error <= single_bound;
+  report.lines.push_back(line);
+}
+
 void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
   const Scales scales(outcomes.one_double.tensors);
-  for (const auto& [name, reference] : outcomes.one_double.tensors) {
-    const double scale = scales.of(name, reference);
-    EqualityLine line{name,
-                      difference(outcomes.tiled_double.tensors.at(name), reference, scale),
-                      difference(outcomes.tiled_single.tensors.at(name), reference, scale),
-                      difference(outcomes.one_single.tensors.at(name), reference, scale)};
-    const bool flipped = report.flipped_signs + report.flipped_argmax > 0;
-    const double single_bound = std::max(kSingleErrorRatio * line.one_tile_single_error,
-                                         flipped ? kFlipBound : kSingleFloor);
-    const double double_bound =
-        std::max(kDoubleBound, kSingleErrorRatio * kDoubleRounding * line.one_tile_single_error);
-    line.within_bounds = line.double_difference <= double_bound &&
-                         std::isfinite(line.single_error) && line.single_error <= single_bound;
-    report.lines.push_back(line);
+  for (const auto& entry : outcomes.one_double.tensors) {
+    const std::string& name = entry.first;
+    compare_tensor(
+        name,
+        scales.of(name, entry.second),
+        outcomes,
+        [&](const auto& outcome) -> const auto& { return outcome.tensors.at(name); },
+        report);
   }
+  for (std::size_t layer = 0; layer < outcomes.one_double.maps.size(); ++layer) {
+    compare_tensor(
+        fmt::format("layers.{} output", layer),
+        largest(outcomes.one_double.maps[layer]),
+        outcomes,
+        [&](const auto& outcome) -> const auto& { return outcome.maps[layer]; },
+        report);
+  }
+}
+
+// Whether each is the place of a cell in a window of a pool.
+bool is_in_windows(const std::vector<float>& argmax,
+                   const partitioner::Network& network,
+                   int layer) {
+  const auto* pool = std::get_if<partitioner::MaxPool>(&network.layer(layer).operation);
+  const Index cells = pool != nullptr ? pool->size * pool->size
+                                      : network.shape(network.layer(layer).inputs[0]).channels;
+  return std::all_of(argmax.begin(), argmax.end(), [&](float place) {
+    return place >= 0 && place < static_cast<float>(cells);
+  });
 }
 
 void compare_maps(const partitioner::Network& network,
@@ -336,7 +372,12 @@ void compare_maps(const partitioner::Network& network,
     }
   }
   for (const auto& [layer, argmax] : outcomes.one_single.argmax) {
-    report.flipped_argmax += count_different_bits(outcomes.tiled_single.argmax.at(layer), argmax);
+    const std::vector<float>& tiled = outcomes.tiled_single.argmax.at(layer);
+    report.flipped_argmax += count_different_bits(tiled, argmax);
+    if (!is_in_windows(tiled, network, layer)) {  // which no rounding makes
+      report.lines.push_back(
+          {fmt::format("layers.{} argmax", layer), INFINITY, INFINITY, 0, false});
+    }
     const std::vector<float> reference(outcomes.one_double.argmax.at(layer).begin(),
                                        outcomes.one_double.argmax.at(layer).end());
     report.single_flipped_argmax += count_different_bits(argmax, reference);

@@ -38,7 +38,7 @@ struct EqualityLine {
 };
 
 struct EqualityReport {
-  std::vector<EqualityLine> lines;  // outputs, loss, gradients, running statistics
+  std::vector<EqualityLine> lines;  // all maps, loss, gradients, running statistics
   Index cells = 0;                  // of all maps, forward, in single precision
   Index different_bits = 0;         // of them, between partition and one tile
   Index flipped_signs =

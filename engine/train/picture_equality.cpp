@@ -142,7 +142,7 @@ void expect_same_pictures(const Dataset& dataset,
     const int label = dataset.label(item);
     mine.label = label < 0 ? "" : classes[static_cast<std::size_t>(label)];
     if (dataset.has_boxes()) {
-      mine.label = fmt::format("{}{:x}", kBoxes, digest_of(dataset.boxes(item)));
+      mine.label = fmt::format("{}{:x}", kBoxes, digest_of(dataset.boxes_to_test(item)));
     }
     return packed(mine);
   };

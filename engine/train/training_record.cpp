@@ -1,9 +1,11 @@
 #include "engine/train/training_record.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "engine/comm/agreement.h"
@@ -132,6 +134,30 @@ std::optional<std::string> settings_difference(const TrainingSettings& before,
 }
 
 }  // namespace
+
+std::optional<std::string> output_difference(const TrainingSettings& before,
+                                             const TrainingSettings& now) {
+  constexpr std::array<std::string_view, 2> kOfNetwork = {"batch_norm_rule", "batch_norm_epsilon"};
+  constexpr std::array<std::string_view, 8> kInTraining = {"probability",
+                                                           "learning_rate",
+                                                           "held steps",
+                                                           "train_only_bn",
+                                                           "flip",
+                                                           "angle",
+                                                           "saturation",
+                                                           "exposure"};
+  const auto is_one = [](std::string_view name, const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  TrainingSettings counted = before;
+  std::erase_if(counted, [&](const auto& setting) {
+    const std::string_view name = setting.first;
+    const std::size_t end = name.find(" of layer ");
+    return end == std::string_view::npos ? !is_one(name, kOfNetwork)
+                                         : is_one(name.substr(0, end), kInTraining);
+  });
+  return settings_difference(counted, now);
+}
 
 std::vector<std::string> differences(const TrainingRecord& before, const TrainingRecord& now) {
   std::vector<std::string> found;

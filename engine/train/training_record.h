@@ -56,6 +56,11 @@ inline constexpr std::array<std::pair<const char*, BatchNormMode>, 3> kBatchNorm
 [[nodiscard]] std::optional<TrainingRecord> stored_training_record(
     const std::filesystem::path& checkpoint, const Communicator& communicator);
 
+// What makes outputs, or the loss of them, other than those that were trained: of layers, and of
+// batch normalisation. A phrase like those below; nothing where there is no difference.
+[[nodiscard]] std::optional<std::string> output_difference(const TrainingSettings& before,
+                                                           const TrainingSettings& now);
+
 // What a run that goes on does otherwise than before, a phrase each that follows the checkpoint's
 // name: "was trained on 48 pictures, now there are 47".
 [[nodiscard]] std::vector<std::string> differences(const TrainingRecord& before,

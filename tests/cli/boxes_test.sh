@@ -57,6 +57,8 @@ works 1 anchors "$set" --count 3 --size 64x80
 expect 'and are the same every time' cmp -s first out
 works 1 anchors "$set" --count 2 --stride 32 --size 64x80
 expect 'also in cells' grep -qE '^anchors = [0-9.]+\.[0-9]{2},' out
+works 1 anchors "$list" --count 2
+expect 'pictures that are left out of anchors are said' grep -qE "$list: [0-9]+ of its pictures or boxes cannot be used" err
 refused_alone 'too few for 5000 anchors' anchors "$set" --count 5000
 refused_alone 'needs a data set with boxes' anchors "$folder/set/images"
 
@@ -146,5 +148,5 @@ works 1 check-data coco
 expect 'COCO is read' grep -qE '^4 pictures, 1 class \(bag\), 2 objects, 2 for testing$' out
 sed -i 's/\[4,4,40,40\]/[4,4,40]/' coco/annotations/instances_train.json
 run 1 check-data coco
-expect_refusal '^tessera: coco: 1 problem: 1 unusable'
+expect_refusal '^tessera: coco: 1 problem: 1 bad label'
 expect 'its fault is named' grep -q 'instances_train.json: annotations\[0\].bbox: expected four numbers' out

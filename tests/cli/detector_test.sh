@@ -111,6 +111,10 @@ expect 'so they have on four ranks' test "$(grep -o '"class":[0-9]*' out)" = "$(
 works 1 predict m.cfg set/images/test/000000.png --weights run/checkpoint.safetensors --threshold 0.01 --out seen
 expect 'names are those of the data set' grep -qE '^ +[0-9.]+ %  [a-z-]+  [0-9] [0-9.-]+ [0-9.-]+ [0-9.]+ [0-9.]+$' out
 expect 'boxes are drawn' test "$(head -c 4 seen/000000.png | tail -c 3)" = PNG
+sed 's/^anchors=10,14/anchors=11,14/' m.cfg >other.cfg
+works 1 predict other.cfg set/images/test/000000.png --weights run/checkpoint.safetensors
+expect 'other anchors than in training are warned of' grep -qE \
+  'warning: run/checkpoint.safetensors was trained with anchors of layer [0-9]+=10,14, 25,23, .*has anchors of layer [0-9]+=11,14, 25,23' err
 refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
 
 sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg
@@ -122,11 +126,24 @@ python3 - "$golden/map/plain.json" <<'PY'
 import json, sys
 case = json.load(open(sys.argv[1]))
 json.dump(case["ground_truth"], open("truth.json", "w"))
-json.dump(case["detections"], open("found.json", "w"))
+found = case["detections"]
+json.dump([*found, {**found[0], "category_id": 77}], open("found.json", "w"))
+# The object is on the second image of the list, whose id is the higher one.
+truth = {"images": [{"id": 2}, {"id": 1}], "categories": [{"id": 1, "name": "a"}],
+         "annotations": [{"image_id": 2, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+json.dump(truth, open("tied-truth.json", "w"))
+json.dump([{"image_id": i, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for i in (2, 1)], open("tied.json", "w"))
+for box in ([0, 0, -1, 9], [0, 0, 9]):
+    truth["annotations"].append({"image_id": 1, "category_id": 1, "bbox": box})
+json.dump(truth, open("faulty.json", "w"))
 PY
 works 1 map --ground-truth truth.json --detections found.json --json
 expect "COCO's figure" grep -qE '"AP": 0\.31855728' out
 expect 'of each class' grep -q '"ap_by_class"' out
+expect 'boxes of a category that is not known are said' grep -qE 'found.json: boxes of categories .* left out: 1 \(1 of 77\)' err
+works 1 map --ground-truth tied-truth.json --detections tied.json --json
+expect 'of boxes with one score that of the lower id comes first' grep -q '"AP50": 0.5' out
+refused_alone 'annotations.1..bbox: a box of -1 x 9 pixels; annotations.2..bbox: expected four' map --ground-truth faulty.json --detections tied.json
 works 1 map --ground-truth truth.json --detections found.json
 expect 'why three programs differ' grep -q 'COCO gives an object to the best box that is left' out
 refused_alone 'found.json: expected an object' map --ground-truth found.json --detections found.json

@@ -15,7 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void axpy_cpu(int n, float alpha, float *x, int x_step, float *y, int y_step); /* of the library */
+/* Of the library. */
+void axpy_cpu(int n, float alpha, float *x, int x_step, float *y, int y_step);
+void gradient_array(const float *values, const int n, const ACTIVATION activation, float *delta);
+
+/* What a [region] adds to the gradient below on a GPU (backward_region_layer_gpu): the deltas of x, y and objectness
+   times the slopes of their logistics. On a CPU its backward pass is empty. l.delta stays as it is. */
+static void send_region_back(const layer l, float *below) {
+  const size_t cells = (size_t)l.w * l.h, of_box = cells * (l.coords + l.classes + 1), all = (size_t)l.outputs * l.batch;
+  float *sent = calloc(all, sizeof(float));
+  axpy_cpu(all, 1, l.delta, 1, sent, 1);
+  for (size_t box = 0; box < all; box += of_box) {
+    gradient_array(l.output + box, 2 * cells, LOGISTIC, sent + box);
+    gradient_array(l.output + box + l.coords * cells, cells, LOGISTIC, sent + box + l.coords * cells);
+  }
+  axpy_cpu(all, 1, sent, 1, below, 1);
+  free(sent);
+}
 
 static float *read_floats(const char *path, size_t count) {
   FILE *file = fopen(path, "rb");
@@ -89,9 +105,8 @@ int main(int argc, char **argv) {
   *net->seen = net->batch;
   forward_network(net);
   for (int i = 1; i < net->n; ++i) {
-    /* On a CPU this layer's backward pass is empty; on a GPU it is this. */
     if (net->layers[i].type == REGION) {
-      axpy_cpu(net->layers[i].outputs * net->batch, 1, net->layers[i].delta, 1, net->layers[i - 1].delta, 1);
+      send_region_back(net->layers[i], net->layers[i - 1].delta);
     }
   }
   backward_network(net);

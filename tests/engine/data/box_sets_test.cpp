@@ -241,7 +241,8 @@ TEST_CASE("classes without a file of names are called by their numbers") {
   CHECK(has(input_error_of([&] { (void)listed(folder / "d.data"); }), "the key names"));
 }
 
-TEST_CASE("VOC's XML gives the boxes of voc_label.py, without difficult objects and parts") {
+TEST_CASE(
+    "VOC's XML gives the boxes of voc_label.py, and to test with those of difficult objects") {
   const TemporaryFolder folder;
   write_voc_set(folder.path());
   const engine::Dataset data = open_dataset(folder.path(), Split::Train, 3);
@@ -250,6 +251,8 @@ TEST_CASE("VOC's XML gives the boxes of voc_label.py, without difficult objects 
   REQUIRE(data.boxes(0).size() == 2);
   CHECK(data.boxes(0)[0] == Box{1, 20.0F / 40, 10.0F / 20, 20.0F / 40, 10.0F / 20});
   CHECK(data.boxes(0)[1].label == 2);
+  REQUIRE(data.boxes_to_test(0).size() == 3);
+  CHECK(data.boxes_to_test(0)[2] == Box{0, 2.0F / 40, 2.0F / 20, 4.0F / 40, 4.0F / 20, true});
   CHECK(data.boxes(1).empty());
   CHECK(data.read(0).shape == partitioner::MapShape{3, 20, 40});
   CHECK(data.place(1) == (folder / "ImageSets/Main/train.txt").string() + ":2");
@@ -352,7 +355,7 @@ TEST_CASE("VOC's XML that names entities or files of the machine loads none of t
   CHECK(has(data.problems()[0].what, "without a <name>"));
 }
 
-TEST_CASE("COCO's JSON gives boxes by category, without crowds, and pictures without objects") {
+TEST_CASE("COCO's JSON gives boxes by category, crowds to test with, pictures without objects") {
   const TemporaryFolder folder;
   write_coco_set(folder.path());
   for (const fs::path& path :
@@ -363,6 +366,8 @@ TEST_CASE("COCO's JSON gives boxes by category, without crowds, and pictures wit
     CHECK(data.boxes(0).empty());
     REQUIRE(data.boxes(1).size() == 1);
     CHECK(data.boxes(1)[0] == Box{1, 0.5F, 0.5F, 0.5F, 0.5F});
+    REQUIRE(data.boxes_to_test(1).size() == 2);
+    CHECK(data.boxes_to_test(1)[1] == Box{0, 0.5F, 0.5F, 1, 1, true});
     CHECK(data.name(1) == (folder / "train2017/c1.png").string());
     const engine::Dataset tested = open_dataset(path, Split::Test, 3);
     CHECK(tested.name(1) == (folder / "val2017/c1.png").string());
@@ -385,16 +390,35 @@ TEST_CASE("what is wrong with COCO's boxes is said with the annotation's place")
   CHECK(outside.fault == DataFault::BadLabel);
   CHECK(has(outside.what, "annotations[0], on c0.png: x of the centre"));
   CHECK(problem_of(coco_object(7, 1, "[6, 1, 5, 0]")).fault == DataFault::LeftOut);
-  const auto refusal = [&](const std::string& annotations) {
-    write_text(file, coco_text(annotations));
-    return input_error_of([&] { (void)listed(folder.path()); });
+  const auto bad = [&](const std::string& annotations, const char* what) {
+    const DataProblem problem = problem_of(annotations);
+    CHECK(problem.fault == DataFault::BadLabel);
+    CHECK(has(problem.what, what));
   };
-  CHECK(
-      has(refusal(coco_object(7, 2, "[1, 1, 5, 5]")), "annotations[0].category_id: 2 is none of"));
-  CHECK(has(refusal(coco_object(1, 1, "[1, 1, 5, 5]")), "annotations[0].image_id: 1 is none of"));
-  CHECK(has(refusal(coco_object(7, 1, "[1, 1, 5]")), "annotations[0].bbox: expected four numbers"));
-  CHECK(has(refusal(coco_object(7, 1, "[1, 1, -5, 5]")), "a box of -5 x 5"));
-  CHECK(has(refusal("{"), "not JSON"));
+  bad(coco_object(7, 2, "[1, 1, 5, 5]"), "annotations[0].category_id: 2 is none of");
+  bad(coco_object(1, 1, "[1, 1, 5, 5]"), "annotations[0].image_id: 1 is none of");
+  bad(coco_object(7, 1, "[1, 1, 5]"), "annotations[0].bbox: expected four numbers");
+  bad(coco_object(7, 1, "[1, 1, -5, 5]"), "a box of -5 x 5");
+  write_text(file, coco_text("{"));
+  CHECK(has(input_error_of([&] { (void)listed(folder.path()); }), "not JSON"));
+}
+
+TEST_CASE("faulty annotations of COCO leave out their pictures alone, and each is listed") {
+  const TemporaryFolder folder;
+  write_coco_set(folder.path());
+  write_text(
+      folder / "annotations/instances_train2017.json",
+      coco_text(coco_object(7, 1, "[1, 1, -5, 5]") + "," + coco_object(7, 1, "[50, 1, 5, 5]") +
+                "," + coco_object(9, 1, "[1, 1, 5, 5]") + "," + coco_object(7, 3, "[1, 1, 5, 5]") +
+                "," + R"({"image_id": 9, "category_id": 90, "bbox": [0, 0, 9, 9], "area": null})"));
+  const engine::Dataset data = listed(folder.path());
+  REQUIRE(data.size() == 1);
+  CHECK(data.name(0) == (folder / "train2017/c1.png").string());
+  CHECK(data.boxes(0).size() == 2);
+  REQUIRE(data.problems().size() == 3);
+  CHECK(has(data.problems()[0].what, "annotations[0].bbox"));
+  CHECK(has(data.problems()[1].what, "annotations[3].category_id"));
+  CHECK(has(data.problems()[2].what, "annotations[1], on c0.png"));
 }
 
 TEST_CASE("a lone JSON file in COCO's format keeps every tenth picture for testing") {

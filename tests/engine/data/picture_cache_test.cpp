@@ -16,6 +16,7 @@
 
 #include "tests/engine/data/samples.h"
 #include "tests/support/open_dataset.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
@@ -223,6 +224,50 @@ TEST_CASE("a damaged file of a cache is decoded anew and replaced") {
   fs::remove(file);
   CHECK(same_pictures(pictures.read(*during, 0), pictures.decoded(0)));
   CHECK(tests::read_back(file) == whole);
+}
+
+TEST_CASE("files of a cache under each other's names are decoded anew and replaced") {
+  const tests::TemporaryFolder folder;
+  const CachedPictures pictures(folder, 2);
+  const fs::path kept = folder / "kept";
+  (void)pictures.read(*cache_in(kept), 0);
+  const fs::path first = *files_in(kept).begin();
+  (void)pictures.read(*cache_in(kept), 1);
+  for (const fs::path& file : files_in(kept)) {
+    if (file != first) {
+      fs::copy_file(file, first, fs::copy_options::overwrite_existing);
+    }
+  }
+  const auto later = cache_in(kept);
+  CHECK(same_pictures(pictures.read(*later, 0), pictures.decoded(0)));
+  CHECK(later->counts().decoded == 1);
+  CHECK(same_pictures(pictures.read(*cache_in(kept), 0), pictures.decoded(0)));
+}
+
+TEST_CASE("a link in a cache's folder is not written through, nor are files behind it removed") {
+  const tests::TemporaryFolder folder;
+  const CachedPictures pictures(folder, 1);
+  const fs::path kept = folder / "kept";
+  (void)pictures.read(*cache_in(kept), 0);
+  const fs::path subfolder = files_in(kept).begin()->parent_path();
+  const fs::path elsewhere = folder / "elsewhere";
+  fs::remove_all(subfolder);
+  fs::create_directory(elsewhere);
+  fs::create_directory_symlink(elsewhere, subfolder);
+  std::string warned;
+  PictureCache cache(
+      SharedMemory(),
+      {.pictures = 4, .folder = kept, .warn = [&](const std::string& text) { warned = text; }});
+  CHECK(same_pictures(pictures.read(cache, 0), pictures.decoded(0)));
+  CHECK(tests::has(warned, subfolder.string() + ": this is a link"));
+  CHECK(fs::is_empty(elsewhere));
+  tests::write_text(elsewhere / "mine.picture", "");
+  fs::remove_all(kept / "partial");
+  fs::create_directory_symlink(elsewhere, kept / "partial");
+  CHECK(tests::has(tests::input_error_of([&] { engine::CacheFolder(kept).prepare(); }),
+                   "partial: this is a link"));
+  engine::CacheFolder(kept).remove();
+  CHECK(fs::exists(elsewhere / "mine.picture"));
 }
 
 TEST_CASE("threads and processes that share a cache decode each picture once between them") {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,7 +85,7 @@ TEST_CASE("COCO's figures are those of pycocotools") {
     std::ofstream(folder.path() / "truth.json") << json["ground_truth"];
     std::ofstream(folder.path() / "found.json") << json["detections"];
     const engine::CocoSet set = engine::read_coco_set(folder.path() / "truth.json");
-    const auto found = engine::read_coco_findings(folder.path() / "found.json", set);
+    const auto found = engine::read_coco_findings(folder.path() / "found.json", set).boxes;
     const CocoFigures figures =
         coco_figures(judge_boxes(set.objects, found, static_cast<Index>(set.categories.size())));
     const nlohmann::json& expected = json["expected"];
@@ -153,7 +154,7 @@ TEST_CASE("a class without objects does not count, one whose objects are not fou
   CHECK(*figures.ap == doctest::Approx(0.5));
 }
 
-TEST_CASE("a file that is not as COCO has it is refused with the place") {
+TEST_CASE("a file that is not as COCO has it is refused, and each faulty part has its place") {
   const tests::TemporaryFolder folder;
   const auto refused = [&](const std::string& text, const std::string& message) {
     std::ofstream(folder.path() / "t.json") << text;
@@ -161,15 +162,31 @@ TEST_CASE("a file that is not as COCO has it is refused with the place") {
                          doctest::Contains(message.c_str()),
                          InputError);
   };
+  const auto faulty = [&](const std::string& text, std::optional<Index> image, const char* what) {
+    std::ofstream(folder.path() / "t.json") << text;
+    const engine::CocoSet set = engine::read_coco_set(folder.path() / "t.json");
+    REQUIRE(set.faults.size() == 1);
+    CHECK(set.faults[0].image == image);
+    CHECK(set.faults[0].what.rfind(what, 0) == 0);
+  };
   const std::string start = R"({"images":[{"id":1}],"categories":[{"id":2,"name":"a"}],)";
   refused("", "not JSON");
   refused("[]", "expected an object");
-  refused(R"({"images":[{"id":1},{"id":1}],"categories":[],"annotations":[]})",
-          "images[1].id: 1 is there a second time");
-  refused(start + R"("annotations":[{"image_id":7,"category_id":2,"bbox":[0,0,1,1]}]})",
-          "annotations[0].image_id: 7 is none of the images");
-  refused(start + R"("annotations":[{"image_id":1,"category_id":2,"bbox":[0,0,1]}]})",
-          "annotations[0].bbox: expected four numbers");
-  refused(start + R"("annotations":[{"image_id":1,"category_id":2,"bbox":[0,0,-1,1]}]})",
-          "a box of -1 x 1 pixels");
+  refused(R"({"images":[],"categories":[{"id":1}],"annotations":[]})",
+          "categories[0].name: missing");
+  faulty(R"({"images":[{"id":1},{"id":1}],"categories":[],"annotations":[]})",
+         {},
+         "images[1].id: 1 is there a second time");
+  faulty(R"({"images":[{"id":1,"width":"wide"}],"categories":[],"annotations":[]})",
+         0,
+         "images[0].width: expected a number");
+  faulty(start + R"("annotations":[{"image_id":7,"category_id":2,"bbox":[0,0,1,1]}]})",
+         {},
+         "annotations[0].image_id: 7 is none of the images");
+  faulty(start + R"("annotations":[{"image_id":1,"category_id":2,"bbox":[0,0,1]}]})",
+         0,
+         "annotations[0].bbox: expected four numbers");
+  faulty(start + R"("annotations":[{"image_id":1,"category_id":2,"bbox":[0,0,-1,1]}]})",
+         0,
+         "annotations[0].bbox: a box of -1 x 1 pixels");
 }

@@ -1,5 +1,5 @@
-// Which deltas are gradients: of losses that are written down here cell by cell, by central
-// differences. Assignments of objects to boxes are constants.
+// Which deltas are gradients, as they are sent back: of losses that are written down here cell by
+// cell, by central differences. Assignments of objects to boxes are constants.
 
 #include <cmath>
 #include <functional>
@@ -45,7 +45,7 @@ double softmax_cross_entropy(const double* logits, Index count, Index step, Inde
   return std::log(sum) - logits[label * step];
 }
 
-// All deltas of a head that an image of one object gives to `values` before it, against a loss.
+// All that a head sends back to `values` before it for an image of one object, against a loss.
 void check_deltas(const std::string& head,
                   Index channels,
                   const Box& object,
@@ -68,8 +68,11 @@ void check_deltas(const std::string& head,
   Tensor<double> output(map);
   head_forward<double>(site, input.view(), map, output.view());
   engine::HeadCost cost;
-  const std::vector<double> deltas =
-      engine::head_deltas<double>(site, output.view(), map, {object}, images_seen, cost);
+  const std::vector<double> deltas = engine::sent_back<double>(
+      site,
+      output.view(),
+      map,
+      engine::head_deltas<double>(site, output.view(), map, {object}, images_seen, cost));
   REQUIRE(deltas.size() == values.size());
   std::vector<double> moved = values;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -99,9 +102,14 @@ struct BoxTerms {
   double coordinates = 1;
   double classes = 1;
   bool softmax = false;
+  bool of_squares = false;  // objectness, x and y by squared errors, else by cross-entropies
   double anchor_width = 0;  // shares of the image
   double anchor_height = 0;
 
+  [[nodiscard]] double logistic_loss(double logit, double target) const {
+    return of_squares ? half_square(target - 1 / (1 + std::exp(-logit)))
+                      : cross_entropy(logit, target);
+  }
   [[nodiscard]] double operator()(const std::vector<double>& values) const {
     constexpr Index kCells = kRows * kCols;
     constexpr Index kCell = 1 * kCols + 2;
@@ -112,13 +120,12 @@ struct BoxTerms {
     for (Index box = 0; box < kBoxes; ++box) {
       for (Index cell = 0; cell < kCells; ++cell) {
         const bool matched = box == 1 && cell == kCell;
-        sum += (matched ? object : no_object) * cross_entropy(at(box, 4, cell), matched ? 1 : 0);
+        sum += (matched ? object : no_object) * logistic_loss(at(box, 4, cell), matched ? 1 : 0);
       }
     }
     const double weight = coordinates * (2 - static_cast<double>(kObject.width) * kObject.height);
-    // As if the squared errors of x and y were cross-entropies.
-    sum += weight * cross_entropy(at(1, 0, kCell), kObject.centre_x * kCols - 2);
-    sum += weight * cross_entropy(at(1, 1, kCell), kObject.centre_y * kRows - 1);
+    sum += weight * logistic_loss(at(1, 0, kCell), kObject.centre_x * kCols - 2);
+    sum += weight * logistic_loss(at(1, 1, kCell), kObject.centre_y * kRows - 1);
     sum += weight * half_square(std::log(kObject.width / anchor_width) - at(1, 2, kCell));
     sum += weight * half_square(std::log(kObject.height / anchor_height) - at(1, 3, kCell));
     if (softmax) {
@@ -144,7 +151,7 @@ TEST_CASE("deltas of a yolo head are slopes of cross-entropies and of squared er
       1);
 }
 
-TEST_CASE("deltas of a region head are slopes of cross-entropies and of squared errors") {
+TEST_CASE("what a region head sends back are slopes of squared errors, and of classes' entropies") {
   for (const bool softmax : {false, true}) {
     check_deltas(
         std::string("[region]\nnum=2\nanchors=0.3,0.2, 1,0.9\nclasses=3\nbias_match=1\n") +
@@ -157,6 +164,7 @@ TEST_CASE("deltas of a region head are slopes of cross-entropies and of squared 
                  .coordinates = 2,
                  .classes = 3,
                  .softmax = softmax,
+                 .of_squares = true,
                  .anchor_width = 1.0 / 3,
                  .anchor_height = 0.9 / 2},
         partitioner::kAnchorWarmUpImages);

@@ -71,6 +71,38 @@ TEST_CASE("a test of a detector keeps no more than what is planned for it") {
         2000 * 300 * static_cast<Index>(sizeof(engine::JudgedBox)));
 }
 
+TEST_CASE("what is found on an ignored object is neither right nor wrong, by any rule") {
+  const partitioner::Network network = detector(8);
+  const engine::Outputs outputs = outputs_of(network, 1);
+  DetectionMetrics all(network);
+  all.accumulate(outputs, targets_of(1));
+  REQUIRE(!all.shown()[0].found.empty());
+  const engine::FoundBox& best = all.shown()[0].found[0];
+  const auto side = 8.0F;
+  engine::Box object{static_cast<int>(best.label),
+                     static_cast<float>(best.box.left + best.box.width / 2) / side,
+                     static_cast<float>(best.box.top + best.box.height / 2) / side,
+                     static_cast<float>(best.box.width) / side,
+                     static_cast<float>(best.box.height) / side};
+  const auto verdicts = [&](bool ignored) {
+    object.ignored = ignored;
+    engine::Targets targets(1);
+    targets[0] = engine::ImageTargets{.boxes = {object}};
+    DetectionMetrics metrics(network);
+    metrics.accumulate(outputs, targets);
+    return metrics.judged()[static_cast<std::size_t>(best.label)];
+  };
+  using Verdict = engine::JudgedBox::Verdict;
+  const engine::JudgedClass right = verdicts(false);
+  CHECK(right.true_boxes() == 1);
+  CHECK(right.boxes[0].voc == Verdict::Right);
+  const engine::JudgedClass ignored = verdicts(true);
+  CHECK(ignored.true_boxes() == 0);
+  CHECK(ignored.boxes[0].voc == Verdict::Ignored);
+  CHECK(ignored.boxes[0].darknet == Verdict::Ignored);
+  CHECK((ignored.boxes[0].ignored[0] & 1U) == 1);
+}
+
 TEST_CASE("two metrics of a detector merged are the one of all images") {
   const partitioner::Network network = detector(20);
   const engine::Outputs outputs = outputs_of(network, 5);

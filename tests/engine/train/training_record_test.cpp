@@ -88,6 +88,23 @@ TEST_CASE("each thing that a run does otherwise is a phrase of its own") {
         "was trained with angle=0, momentum=0.9, now the model file has angle=7, momentum=0.5");
 }
 
+TEST_CASE("outputs are others where layers or normalisation are, not where training alone is") {
+  const engine::TrainingSettings before{{"anchors of layer 4", "8,8"},
+                                        {"batch_norm_rule", "darknet"},
+                                        {"learning_rate", "0.1"},
+                                        {"probability of layer 2", "0.5"},
+                                        {"scale_x_y of layer 4", "1"}};
+  engine::TrainingSettings now = before;
+  now["learning_rate"] = "0.2";
+  now["probability of layer 2"] = "0.1";
+  CHECK(!engine::output_difference(before, now));
+  now["anchors of layer 4"] = "9,9";
+  now["batch_norm_rule"] = "pytorch";
+  CHECK(engine::output_difference(before, now).value_or("") ==
+        "was trained with anchors of layer 4=8,8, batch_norm_rule=darknet, now the model file has "
+        "anchors of layer 4=9,9, batch_norm_rule=pytorch");
+}
+
 TEST_CASE("a record that knows less is read, and what it does not know is no difference") {
   const TrainingRecord before = engine::parse_training_record(
       R"({"images":8,"pictures":48,"data_digest":"0123456789abcdef","schedule_steps":20,)"
