@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -141,6 +142,8 @@ ReadBoxes boxes_of_coco(const CocoSet& set,
          fmt::format("image {} has no width and height: add its size in pixels", image.id)});
     return read;
   }
+  read.width = image.width;
+  read.height = image.height;
   for (const std::size_t i : objects) {
     const TrueBox& object = set.objects[i];
     const auto say = [&](DataFault fault, const std::string& what) {
@@ -185,6 +188,8 @@ PictureFiles list_coco(const fs::path& base, const fs::path& file) {
   }
   const fs::path folder = picture_folder(base, file, set);
   const auto by_image = objects_by_image(set);
+  std::map<std::string_view, Index> ids;
+  SharedNames shared;
   for (std::size_t i = 0; i < set.images.size(); ++i) {
     const CocoImage& image = set.images[i];
     if (image.file.empty()) {
@@ -193,9 +198,15 @@ PictureFiles list_coco(const fs::path& base, const fs::path& file) {
           0,
           fmt::format("images[{}].file_name: missing: expected the picture's file", i));
     }
+    if (const auto [first, is_new] = ids.emplace(image.file, image.id); !is_new) {
+      shared.add(fmt::format("{} and {} are {}", first->second, image.id, image.file));
+    }
     add_picture_with_boxes(
         (folder / image.file).string(), 0, boxes_of_coco(set, image, by_image[i], file), files);
   }
+  shared.add_problem(
+      file, "images have the picture of another, each with objects of its own", files);
+  fit_to_pictures(files);
   return files;
 }
 
