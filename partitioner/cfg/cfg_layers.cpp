@@ -346,7 +346,8 @@ ReadLayer read_yolo(CfgOptions& options, int layer) {
   head.focal_loss = options.flag("focal_loss", head.focal_loss);
   head.class_weights = read_class_weights(options, head.most_delta);
   head.suppression = read_suppression(options);
-  head.beta_nms = options.real("beta_nms", head.beta_nms, 0);
+  constexpr double kMostPower = 10;
+  head.beta_nms = options.real("beta_nms", head.beta_nms, 0, kMostPower);
   return {head, {layer - 1}};
 }
 

@@ -195,7 +195,7 @@ void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentati
 // Of a head; the last one counts.
 void read_head_augmentation(CfgOptions& head, AugmentationOptions& augmentation) {
   augmentation.jitter = head.real("jitter", AugmentationOptions().jitter, 0, 1);
-  augmentation.resize = head.real("resize", AugmentationOptions().resize);
+  augmentation.resize = head.real("resize", AugmentationOptions().resize, 0, kLargestFactor);
   require(head, augmentation.resize > 0, "resize", "must be positive");
   const double random = head.real("random", 0, 0, kLargestFactor);
   require(head, random == 0 || random >= 1, "random", "must be 0, 1 or a factor above 1");

@@ -480,8 +480,9 @@ TEST_CASE("a head behind an activation is warned of, unless it takes what that m
   CHECK(head_warnings("yolo", new_coords, "activation=leaky").size() == 1);
 }
 
-TEST_CASE("a threshold of a head is a share, not per cent") {
-  for (const std::string key : {"ignore_thresh", "truth_thresh", "iou_thresh", "jitter"}) {
+TEST_CASE("a threshold of a head is not per cent") {
+  for (const std::string key :
+       {"ignore_thresh", "truth_thresh", "iou_thresh", "jitter", "resize", "beta_nms"}) {
     CAPTURE(key);
     CHECK(head_warnings("yolo", "anchors=8,9, 50,30\n" + key + "=1").empty());
     CHECK_THROWS_AS((void)head_warnings("yolo", "anchors=8,9, 50,30\n" + key + "=70"), InputError);
