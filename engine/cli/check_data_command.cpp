@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
 #include "engine/data/augment.h"
+#include "engine/data/box_checks.h"
 #include "engine/data/box_statistics.h"
 #include "engine/data/data_summary.h"
 #include "engine/data/sample_sheet.h"
@@ -88,6 +90,9 @@ Check check_data(const CheckDataCommand& command) {
   std::optional<partitioner::ModelFile> model;
   if (!command.model.empty()) {
     model = partitioner::read_model(command.model);
+    for (const std::string& warning : model->warnings) {
+      print_warning(warning);
+    }
   }
   Check check;
   check.data.path = command.data;
@@ -111,6 +116,8 @@ Check check_data(const CheckDataCommand& command) {
             spare_outputs(model->network, command.model, check.data.halves().front()->dataset)) {
       check.problems.push_back({DataFault::SpareOutputs, command.data, *std::move(spare)});
     }
+    const std::vector<DataProblem> for_heads = box_problems(check.data, model->network);
+    check.problems.insert(check.problems.end(), for_heads.begin(), for_heads.end());
   }
   if (command.skip_broken) {
     check.dropped += std::erase_if(

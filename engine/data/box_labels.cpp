@@ -170,6 +170,8 @@ ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
                        const fs::path& file) {
   ReadBoxes read;
   read.problems = annotation.problems;
+  read.width = annotation.width;
+  read.height = annotation.height;
   for (const VocObject& object : annotation.objects) {
     const std::string where = fmt::format("{}:{}", file.string(), object.line);
     const auto label = std::find(class_names.begin(), class_names.end(), object.name);
@@ -179,6 +181,9 @@ ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
            where,
            fmt::format(
                "{} is none of the {} classes", printable_start(object.name), class_names.size())});
+      continue;
+    }
+    if (annotation.width == 0) {
       continue;
     }
     const Box box{static_cast<int>(label - class_names.begin()),

@@ -18,6 +18,9 @@ namespace tessera::engine {
 struct ReadBoxes {
   std::vector<Box> boxes;
   std::vector<DataProblem> problems;
+  // Of the picture, as the file says; 0: it does not.
+  double width = 0;
+  double height = 0;
 };
 
 // Why no object can have this box; empty where one can. What exceeds the bounds by rounding alone
@@ -49,7 +52,7 @@ struct VocObject {
 };
 
 struct VocAnnotation {
-  double width = 0;  // of the picture
+  double width = 0;  // of the picture; 0: a problem says why it is not known
   double height = 0;
   std::vector<VocObject> objects;
   std::vector<DataProblem> problems;

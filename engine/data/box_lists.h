@@ -26,6 +26,11 @@ class BoxLists {
     const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
     return std::span<const Box>(boxes_).subspan(begin, ends_[i] - begin);
   }
+  [[nodiscard]] std::span<Box> of(Index item) {
+    const std::span<const Box> its = (*this)[item];
+    return std::span<Box>(boxes_).subspan(static_cast<std::size_t>(its.data() - boxes_.data()),
+                                          its.size());
+  }
   // Those of all pictures.
   [[nodiscard]] std::span<const Box> all() const { return boxes_; }
   [[nodiscard]] std::span<Box> all() { return boxes_; }

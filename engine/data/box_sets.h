@@ -8,6 +8,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/data/box_labels.h"
@@ -51,8 +53,29 @@ void add_picture_with_boxes(std::string_view path,
                             const ReadBoxes& read,
                             PictureFiles& files);
 
+// Compares the sizes that boxes were given for with those of the pictures as they are used. Boxes
+// of a picture as it is stored, which its EXIF orientation lays on its side, are turned with it;
+// where proportions differ otherwise, the picture is a problem, and leaves the list. What lies
+// upside down or mirrored has the same size, and cannot be told.
+void fit_to_pictures(PictureFiles& files);
+
 // Every tenth picture (the last of fewer, but not an only one), or all others.
 [[nodiscard]] PictureFiles tenth_or_others(const PictureFiles& all, bool tenth);
+
+// Counts pictures of which the boxes are doubtful since names are not unique.
+class SharedNames {
+ public:
+  // How it is with one of them.
+  void add(std::string example) { first_ = count_++ == 0 ? std::move(example) : std::move(first_); }
+  // One problem for all of them, if there are any.
+  void add_problem(const std::filesystem::path& where,
+                   const std::string& what,
+                   PictureFiles& files) const;
+
+ private:
+  Index count_ = 0;
+  std::string first_;
+};
 
 // Adds that there is nothing, unless a problem says why.
 void add_missing_pictures(const std::filesystem::path& where, bool training, PictureFiles& files);

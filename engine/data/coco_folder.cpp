@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -159,6 +160,8 @@ ReadBoxes boxes_of_coco(const CocoSet& set,
     }
     return read;
   }
+  read.width = image.width;
+  read.height = image.height;
   for (const std::size_t i : on_image.objects) {
     const TrueBox& object = set.objects[i];
     const std::string prefix = fmt::format(
@@ -199,11 +202,20 @@ PictureFiles list_coco(const fs::path& base, const fs::path& file) {
       files.problems.push_back({DataFault::BadLabel, file.string(), fault.what});
     }
   }
+  std::map<std::string_view, Index> ids;
+  SharedNames shared;
   for (std::size_t i = 0; i < set.images.size(); ++i) {
     const CocoImage& image = set.images[i];
+    if (const auto [first, is_new] = ids.emplace(image.file, image.id);
+        !is_new && !image.file.empty()) {
+      shared.add(fmt::format("{} and {} are {}", first->second, image.id, image.file));
+    }
     add_picture_with_boxes(
         (folder / image.file).string(), 0, boxes_of_coco(set, image, images[i], file), files);
   }
+  shared.add_problem(
+      file, "images have the picture of another, each with objects of its own", files);
+  fit_to_pictures(files);
   return files;
 }
 

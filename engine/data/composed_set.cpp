@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 using Rgb = std::array<Index, 3>;
 
-constexpr Index kMostItems = 6;
+constexpr Index kMostItemsOfPicture = 6;
 constexpr Index kFullByte = 255;
 
 // Numbers drawn for one picture, one after the other.
@@ -275,7 +275,7 @@ ComposedPicture compose_picture(const Dataset& items, const CompositionRules& ru
   RgbPicture& picture = composed.picture;
   draw_ground(draws, random_bits(seed, static_cast<std::uint64_t>(number), 1, 1), picture);
   const Index shorter = std::min(rules.rows, rules.cols);
-  const Index wanted = draws.whole(1, kMostItems);
+  const Index wanted = draws.whole(1, kMostItemsOfPicture);
   std::vector<Region> places;
   for (Index i = 0; i < wanted; ++i) {
     const Index item = draws.whole(0, items.size() - 1);

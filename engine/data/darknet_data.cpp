@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <system_error>
+#include <unordered_map>
 
 #include "engine/base/in_threads.h"
 #include "engine/data/box_sets.h"
@@ -80,8 +81,8 @@ fs::path find_named(const fs::path& file, const std::string& key, const Value& v
           value.text));
 }
 
-// The first `classes` lines (all, where that is 0).
-std::vector<std::string> read_names_file(const fs::path& path, Index classes) {
+// All of them; there must be as many as classes (any number, where that is 0).
+std::vector<std::string> read_all_names(const fs::path& path, Index classes) {
   std::vector<std::string> names = read_class_names(path);
   if (static_cast<Index>(names.size()) < classes) {
     throw InputError(path.string(),
@@ -91,6 +92,12 @@ std::vector<std::string> read_names_file(const fs::path& path, Index classes) {
                                  names.size(),
                                  classes));
   }
+  return names;
+}
+
+// Those of the first `classes` lines.
+std::vector<std::string> read_names_file(const fs::path& path, Index classes) {
+  std::vector<std::string> names = read_all_names(path, classes);
   if (classes > 0) {
     names.resize(static_cast<std::size_t>(classes));
   }
@@ -146,12 +153,29 @@ DataProblem unlabelled(const fs::path& list,
                 : "this line is not the path of a picture: expected one per line"};
 }
 
-// A class is named by its number where there is no file of names.
-std::vector<std::string> box_class_names(const fs::path& file, const DataFile& values) {
+// A class is named by its number where there is no file of names. Names that no class is left for
+// are a problem.
+std::vector<std::string> box_class_names(const fs::path& file,
+                                         const DataFile& values,
+                                         std::vector<DataProblem>& problems) {
   const Index classes = read_class_count(file, values);
   for (const char* key : {"names", "labels"}) {
     if (values.count(key) > 0) {
-      return read_names_file(require_named(file, values, key, ""), classes);
+      const fs::path path = require_named(file, values, key, "");
+      std::vector<std::string> names = read_all_names(path, classes);
+      if (classes > 0 && std::ssize(names) > classes) {
+        problems.push_back(
+            {DataFault::SpareName,
+             path.string(),
+             fmt::format("{} names for classes={}: the first ones count, from {} to "
+                         "{}",
+                         names.size(),
+                         classes,
+                         printable_start(names.front()),
+                         printable_start(names[static_cast<std::size_t>(classes) - 1]))});
+        names.resize(static_cast<std::size_t>(classes));
+      }
+      return names;
     }
   }
   if (classes == 0) {
@@ -165,13 +189,20 @@ std::vector<std::string> box_class_names(const fs::path& file, const DataFile& v
   return names;
 }
 
-// The boxes of one picture of a list.
-ReadBoxes read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
+// The boxes of one picture of a list, and where they are.
+struct BoxesBeside {
+  ReadBoxes read;
+  fs::path file = {};
+  bool twice = false;  // there is another file of them, beside the picture
+};
+
+BoxesBeside read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
   const fs::path picture = picture_path(listed, item);
   const fs::path file = label_path(picture);
   std::error_code error;
   if (fs::exists(file, error)) {
-    return read_label_text(file, classes);
+    const fs::path beside = fs::path(picture).replace_extension(".txt");
+    return {read_label_text(file, classes), file, beside != file && fs::exists(beside, error)};
   }
   if (may_lack) {
     return {};
@@ -188,11 +219,39 @@ ReadBoxes read_boxes_beside(const PictureFiles& listed, Index item, int classes,
                 "there is no such picture, and no {}: paths of a list are relative to the "
                 "folder of the .data file, or to the current one",
                 labels);
-  return {{},
-          {unlabelled(listed.list,
-                      listed.line_numbers[static_cast<std::size_t>(item)],
-                      listed.paths[item],
-                      why)}};
+  return {{{},
+           {unlabelled(listed.list,
+                       listed.line_numbers[static_cast<std::size_t>(item)],
+                       listed.paths[item],
+                       why)}}};
+}
+
+// Label texts that two pictures share, and pictures that have two.
+void add_shared_labels(const PictureFiles& listed,
+                       const std::vector<BoxesBeside>& read,
+                       PictureFiles& files) {
+  std::unordered_map<std::string_view, Index> first_of;
+  SharedNames shared;
+  SharedNames twice;
+  for (Index item = 0; item < listed.paths.size(); ++item) {
+    const BoxesBeside& its = read[static_cast<std::size_t>(item)];
+    if (its.file.empty()) {
+      continue;
+    }
+    const auto [first, is_new] = first_of.emplace(its.file.native(), item);
+    if (!is_new && listed.paths[first->second] != listed.paths[item]) {
+      shared.add(fmt::format("{} is of {} and of {}",
+                             its.file.string(),
+                             listed.paths[first->second],
+                             listed.paths[item]));
+    }
+    if (its.twice) {
+      twice.add(
+          fmt::format("{} counts, not that beside {}", its.file.string(), listed.paths[item]));
+    }
+  }
+  shared.add_problem(files.list, "pictures share the label text of another", files);
+  twice.add_problem(files.list, "pictures have two label texts", files);
 }
 
 }  // namespace
@@ -222,22 +281,23 @@ bool has_label_texts(const fs::path& file) {
 PictureFiles open_darknet_boxes(const fs::path& file, bool training, bool allow_unlabelled) {
   const DataFile values = read_data_file(file);
   PictureFiles files;
-  files.class_names = box_class_names(file, values);
+  files.class_names = box_class_names(file, values, files.problems);
   files.base = file.parent_path();
   files.list = require_list(file, values, training);
   files.boxes.emplace();
   PictureFiles listed = list_file_pictures(files.list);
   listed.base = files.base;
   const auto classes = static_cast<int>(files.class_names.size());
-  std::vector<ReadBoxes> read(static_cast<std::size_t>(listed.paths.size()));
+  std::vector<BoxesBeside> read(static_cast<std::size_t>(listed.paths.size()));
   for_each_in_threads(listed.paths.size(), [&](Index item) {
     read[static_cast<std::size_t>(item)] =
         read_boxes_beside(listed, item, classes, allow_unlabelled);
   });
   for (Index item = 0; item < listed.paths.size(); ++item) {
     const auto i = static_cast<std::size_t>(item);
-    add_picture_with_boxes(listed.paths[item], listed.line_numbers[i], read[i], files);
+    add_picture_with_boxes(listed.paths[item], listed.line_numbers[i], read[i].read, files);
   }
+  add_shared_labels(listed, read, files);
   return files;
 }
 

@@ -27,8 +27,13 @@ enum class DataFault {
   Unbalanced,    // classes of very unlike sizes, or without pictures to test with
   SpareOutputs,  // the model has more outputs than there are classes
   SameName,      // classes that are called alike
+  SpareName,     // more names than there are classes
+  NoObjects,     // a class without an object to train on, or none to test with
+  DoubtfulBox,   // boxes as a fault of a converter makes them, or that the model cannot learn
+  TurnedBox,     // boxes that were given for a picture as it is stored
+  SharedLabels,  // a file of boxes for two pictures, or two for one
 };
-inline constexpr int kDataFaults = 17;
+inline constexpr int kDataFaults = 22;
 
 [[nodiscard]] constexpr bool is_error(DataFault fault) {
   return fault < DataFault::Duplicate;
@@ -39,25 +44,18 @@ inline constexpr int kDataFaults = 17;
   return fault < DataFault::EmptyClass;
 }
 
+// Whether there is at most one of a data set, with a count.
+[[nodiscard]] constexpr bool is_of_set(DataFault fault) {
+  return fault >= DataFault::SpareName;
+}
+
 // "missing", "in both halves".
 [[nodiscard]] constexpr std::string_view fault_name(DataFault fault) {
-  constexpr std::string_view kNames[kDataFaults] = {"missing",
-                                                    "unreadable",
-                                                    "broken",
-                                                    "unlabelled",
-                                                    "bad label",
-                                                    "out of range",
-                                                    "empty class",
-                                                    "unknown class",
-                                                    "unusable",
-                                                    "duplicate",
-                                                    "same box",
-                                                    "in both halves",
-                                                    "left out",
-                                                    "deeper folder",
-                                                    "unbalanced",
-                                                    "spare outputs",
-                                                    "same name"};
+  constexpr std::string_view kNames[kDataFaults] = {
+      "missing",     "unreadable",    "broken",     "unlabelled",    "bad label", "out of range",
+      "empty class", "unknown class", "unusable",   "duplicate",     "same box",  "in both halves",
+      "left out",    "deeper folder", "unbalanced", "spare outputs", "same name", "spare name",
+      "no objects",  "doubtful box",  "turned box", "shared labels"};
   return kNames[static_cast<int>(fault)];
 }
 
@@ -65,6 +63,7 @@ struct DataProblem {
   DataFault fault = DataFault::Missing;
   std::string where;  // a path, or "d.list:401"
   std::string what;
+  friend bool operator==(const DataProblem&, const DataProblem&) = default;
 };
 
 }  // namespace tessera::engine

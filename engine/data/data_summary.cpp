@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <type_traits>
 
+#include "engine/data/box_checks.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
@@ -68,7 +69,9 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
     return printable_start(names[static_cast<std::size_t>(size - sizes.begin())]);
   };
   const std::string thing = data.training->dataset.has_boxes() ? "object" : "picture";
-  if (*least * kUnlikeSizes < *most) {
+  const bool has_none =
+      *least == 0 && data.training->dataset.has_boxes();  // box_problems() says so
+  if (*least * kUnlikeSizes < *most && !has_none) {
     problems.push_back({DataFault::Unbalanced,
                         data.path,
                         fmt::format("{} has {}, {} has {}: training may neglect the small class",
@@ -82,8 +85,10 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
   }
   const std::vector<Index> tested = class_sizes(data.testing->dataset);
   const auto untested = std::find(tested.begin(), tested.end(), 0);
-  if (untested != tested.end()) {
-    const auto more = std::count(tested.begin(), tested.end(), 0) - 1;
+  const auto more = std::count(tested.begin(), tested.end(), 0) - 1;
+  const bool of_all =
+      thing == "object" && more + 1 == std::ssize(tested);  // box_problems() says so
+  if (untested != tested.end() && !of_all) {
     problems.push_back(
         {DataFault::Unbalanced,
          data.path,
@@ -222,8 +227,13 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   std::vector<DataProblem> problems;
   for (const InspectedHalf* half : data.halves()) {
     if (lists_files(data, *half)) {
-      const auto listed = half->dataset.problems();
-      problems.insert(problems.end(), listed.begin(), listed.end());
+      for (const DataProblem& each : half->dataset.problems()) {
+        const bool said = is_of_set(each.fault) &&  // by the other half
+                          std::find(problems.begin(), problems.end(), each) != problems.end();
+        if (!said) {
+          problems.push_back(each);
+        }
+      }
       for (const auto& [ending, count] : half->dataset.files()->left_out) {
         problems.push_back(
             {DataFault::LeftOut, data.path, describe({{ending, count}}) + " left out"});
@@ -237,6 +247,8 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   add_class_sizes(data, problems);
   add_same_names(data, problems);
   add_unlike_classes(data, problems);
+  const std::vector<DataProblem> of_boxes = box_problems(data);
+  problems.insert(problems.end(), of_boxes.begin(), of_boxes.end());
   std::stable_sort(problems.begin(), problems.end(), [](const auto& one, const auto& other) {
     return one.fault < other.fault;
   });

@@ -60,6 +60,21 @@ std::optional<PictureFiles> open_with_boxes(const fs::path& path,
              : open_coco(path, training);
 }
 
+// Refuses what the trainers in Python describe by a data.yaml, and says what it lacks here.
+void refuse_yaml(const fs::path& path) {
+  std::error_code error;
+  const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
+  const fs::path file = is_yaml ? path : path / "data.yaml";
+  if (fs::is_regular_file(file, error)) {
+    throw InputError(
+        file.string(),
+        0,
+        "a data set described by YAML: its label texts will do as they are, with lists "
+        "of the pictures, a file of names (one a line) and a Darknet .data file "
+        "(classes, train, valid, names) instead of the .yaml; give the .data file");
+  }
+}
+
 Dataset::Pictures open_with_classes(const fs::path& path, bool training, bool is_part) {
   if (!is_folder(path)) {
     if (path.extension() == ".data") {
@@ -92,6 +107,9 @@ Dataset::Pictures open_any(const fs::path& path, bool training, const ListingOpt
   require_existing(path);
   if (std::optional<PictureFiles> files = open_with_boxes(path, training, options)) {
     return *std::move(files);
+  }
+  if (options.kind != TargetKind::Classes) {
+    refuse_yaml(path);
   }
   if (options.kind == TargetKind::Boxes) {
     throw InputError(path.string(),

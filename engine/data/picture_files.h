@@ -34,11 +34,19 @@ class PathList {
   std::vector<std::size_t> ends_;
 };
 
+// How large a picture is, as a file of its boxes says.
+struct StatedSize {
+  Index item = 0;
+  double width = 0;
+  double height = 0;
+};
+
 struct PictureFiles {
   PathList paths;
   std::vector<int> labels;  // class indices, one per path; empty where pictures have no class
   // One list per path, ignored objects last; nothing: pictures have no boxes.
   std::optional<BoxLists> boxes;
+  std::vector<StatedSize> stated_sizes;  // until fit_to_pictures(); of pictures with objects
   std::vector<std::string> class_names;
   std::filesystem::path
       base;  // a relative path is looked for from here first, then from the current folder

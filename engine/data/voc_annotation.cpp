@@ -174,7 +174,7 @@ class VocReader {
     const std::optional<double> top = number(*box, "ymin");
     const std::optional<double> right = number(*box, "xmax");
     const std::optional<double> bottom = number(*box, "ymax");
-    if (!left || !top || !right || !bottom || annotation_.width == 0) {
+    if (!left || !top || !right || !bottom) {
       return;
     }
     object.left = *left;

@@ -114,6 +114,13 @@ std::vector<std::string> voc_class_names(const fs::path& folder, const VocAnnota
       names.insert(object.name);
     }
   }
+  for (const VocAnnotation& each : all.read) {
+    if (names.empty() && !each.problems.empty()) {
+      const DataProblem& first = each.problems.front();
+      throw InputError(fmt::format(
+          "{}{}{}; no object is named", first.where, first.where.empty() ? "" : ": ", first.what));
+    }
+  }
   if (names.empty()) {
     throw InputError((folder / kAnnotations).string(),
                      0,
@@ -132,9 +139,16 @@ class VocFolder {
     files_.class_names = voc_class_names(folder, annotations_);
     files_.boxes.emplace();
     FolderListing listing = list_pictures_directly_in(folder / kVocPictures);
+    SharedNames shared;
     for (const std::string& name : listing.pictures) {
-      pictures_.emplace(fs::path(name).stem().string(), name);
+      const auto [first, is_new] = pictures_.emplace(fs::path(name).stem().string(), name);
+      if (!is_new) {
+        shared.add(fmt::format("{} counts, {} is left out", first->second, name));
+      }
     }
+    shared.add_problem(folder / kVocPictures,
+                       "pictures have the name of another, and share its annotation",
+                       files_);
     files_.left_out = std::move(listing.left_out);
   }
 
@@ -145,7 +159,7 @@ class VocFolder {
       const std::string_view line = lines.text(i);
       add(std::string(line.substr(0, line.find_first_of(" \t"))), lines.number(i));
     }
-    return std::move(files_);
+    return fitted();
   }
 
   PictureFiles all() {
@@ -156,10 +170,15 @@ class VocFolder {
     for (const std::string& name : names) {
       add(name, 0);
     }
-    return std::move(files_);
+    return fitted();
   }
 
  private:
+  PictureFiles fitted() {
+    fit_to_pictures(files_);
+    return std::move(files_);
+  }
+
   void add(const std::string& name, int line) {
     const auto picture = pictures_.find(name);
     const std::string path = fmt::format(

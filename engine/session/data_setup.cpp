@@ -11,6 +11,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/data/box_checks.h"
 #include "engine/data/data_summary.h"
 #include "engine/session/class_outputs.h"
 #include "engine/session/own_data.h"
@@ -276,7 +277,9 @@ class DataOpening {
         warn(choice_.path + ": " + *spare);
       }
     }
-    const std::vector<DataProblem> problems = problems_of(data_);
+    std::vector<DataProblem> problems = problems_of(data_);
+    const std::vector<DataProblem> for_heads = box_problems(data_, network_);
+    problems.insert(problems.end(), for_heads.begin(), for_heads.end());
     const auto of_kind = [&](DataFault fault) {
       std::vector<DataProblem> some = problems;
       std::erase_if(some, [&](const DataProblem& each) { return each.fault != fault; });
@@ -298,6 +301,11 @@ class DataOpening {
     warn_first(of_kind(DataFault::InBothHalves), 1);
     warn_first(of_kind(DataFault::SameName), 1);
     warn_first(of_kind(DataFault::SameBox), 1);
+    for (const DataProblem& each : problems) {
+      if (is_of_set(each.fault)) {
+        warn(each.where + ": " + each.what);
+      }
+    }
     if (choice_.skip_broken) {  // what is not even in the list
       warn_first(of_kind(DataFault::Missing), 3);
       warn_first(of_kind(DataFault::Unreadable), 3);

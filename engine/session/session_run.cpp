@@ -163,6 +163,7 @@ void SessionRun::begin(const PictureSources& sources) {
       observer_.checkpoint(request_.resume, begun_.step);
     }
   }
+  warn_of_early_end(request_, setup_.training(), length_.last_step, communicator_, messages_);
   warn_of_zero_rate(
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
   on_root(communicator_, [&] {

@@ -140,6 +140,49 @@ void warn_of_single_values(const TrainingRequest& request,
 
 namespace {
 
+// Why the rate of training that ends at a step is not what the model file has in mind; empty where
+// it is.
+std::string early_end(const partitioner::TrainingOptions& training, Index last) {
+  using partitioner::RatePolicy;
+  if (training.burn_in > 0 && last <= training.burn_in) {
+    return fmt::format(
+        "burn_in={}: the learning rate is still rising when training ends at step {}",
+        training.burn_in,
+        last);
+  }
+  if (training.policy == RatePolicy::Steps && training.steps.back() > last) {
+    const auto unreached = std::upper_bound(training.steps.begin(), training.steps.end(), last);
+    return fmt::format(
+        "steps={}: training ends at step {}, before {} of {} changes of the learning "
+        "rate",
+        *unreached,
+        last,
+        training.steps.end() - unreached,
+        training.steps.size());
+  }
+  if (training.policy == RatePolicy::Step && training.step > last) {
+    return fmt::format(
+        "step={}: training ends at step {}, before the learning rate changes", training.step, last);
+  }
+  return {};
+}
+
+}  // namespace
+
+void warn_of_early_end(const TrainingRequest& request,
+                       const partitioner::TrainingOptions& training,
+                       Index last_step,
+                       const Communicator& communicator,
+                       const SessionObserver& observer) {
+  const std::string what = early_end(training, std::max(last_step, request.schedule_steps));
+  if (!what.empty()) {
+    observer.warn(fmt::format("{}: {}: train for longer, or change [net]", request.model, what),
+                  communicator);
+  }
+}
+
+namespace {
+
 // The first step from which on the rate is 0, of those up to `last`, which has rate 0. A rate that
 // has become 0 stays so.
 Index first_without_rate(const partitioner::TrainingOptions& training, Index last) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -358,8 +359,15 @@ void save_checkpoint(const std::filesystem::path& path,
 }
 
 bool TestResult::better_than(const TestResult& other) const {
-  if (score.name != other.score.name || score.value == other.score.value) {
-    return score.name != other.score.name || loss < other.loss;
+  if (score.name != other.score.name) {
+    return true;
+  }
+  const bool has_score = !std::isnan(score.value);
+  if (has_score == std::isnan(other.score.value)) {
+    return has_score;
+  }
+  if (score.value == other.score.value || !has_score) {
+    return loss < other.loss || (std::isnan(other.loss) && !std::isnan(loss));
   }
   return score.larger_is_better == (score.value > other.score.value);
 }

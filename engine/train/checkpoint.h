@@ -34,7 +34,8 @@ struct TestResult {
   MetricValue score;  // of the metric by which runs are compared
   double loss = 0;
 
-  // Compares two results of the same metric; false for another metric.
+  // By the score, where that is the same or neither has one (NaN) by the loss; NaN is never better.
+  // A result of another metric is better.
   [[nodiscard]] bool better_than(const TestResult& other) const;
 };
 

@@ -17,7 +17,7 @@ struct MetricValue {
   friend bool operator==(const MetricValue&, const MetricValue&) = default;
 };
 
-// For people: "accuracy 84.57 %".
+// For people: "accuracy 84.57 %"; "no map50" where it is NaN.
 [[nodiscard]] std::string described(const MetricValue& value);
 
 // Of the judged layers of a network, see output_layers(): values of the images of a batch in (N, C,

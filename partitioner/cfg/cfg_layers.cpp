@@ -8,6 +8,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/spelling.h"
+#include "partitioner/cfg/head_warnings.h"
 
 namespace tessera::partitioner {
 
@@ -35,7 +36,7 @@ Activation activation(CfgOptions& options, Activation otherwise) {
   const std::string name = options.word("activation", activation_name(otherwise));
   std::string known;
   for (const Activation each : kActivations) {
-    if (name == activation_name(each)) {
+    if (name == activation_name(each) || (name == "silu" && each == Activation::Swish)) {
       return each;
     }
     known += std::string(known.empty() ? "" : ", ") + activation_name(each);
@@ -259,6 +260,11 @@ std::vector<Anchor> read_anchors(CfgOptions& options, Index expected) {
                        " pairs of width and height, found " + std::to_string(numbers.size()) +
                        " numbers");
   }
+  if (static_cast<Index>(numbers.size()) > 2 * expected) {
+    options.warn("anchors",
+                 "num=" + std::to_string(expected) + " pairs of width and height count, of " +
+                     std::to_string(numbers.size()) + " numbers: num or anchors is wrong");
+  }
   std::vector<Anchor> anchors;
   for (std::size_t i = 0; static_cast<Index>(anchors.size()) < expected; i += 2) {
     anchors.push_back({numbers[i], numbers[i + 1]});
@@ -323,14 +329,14 @@ ReadLayer read_yolo(CfgOptions& options, int layer) {
     head.mask.push_back(anchor);
   }
   head.most_boxes = options.integer("max", head.most_boxes, 1);
-  head.ignore_threshold = options.real("ignore_thresh", head.ignore_threshold);
-  head.truth_threshold = options.real("truth_thresh", head.truth_threshold);
-  head.iou_threshold = options.real("iou_thresh", head.iou_threshold);
+  head.ignore_threshold = options.real("ignore_thresh", head.ignore_threshold, 0, 1);
+  head.truth_threshold = options.real("truth_thresh", head.truth_threshold, 0, 1);
+  head.iou_threshold = options.real("iou_thresh", head.iou_threshold, 0, 1);
   head.iou_threshold_kind = read_box_loss(options, "iou_thresh_kind", "iou");
   head.box_loss = read_box_loss(options, "iou_loss", "mse");
-  head.iou_normalizer = options.real("iou_normalizer", head.iou_normalizer);
-  head.class_normalizer = options.real("cls_normalizer", head.class_normalizer);
-  head.object_normalizer = options.real("obj_normalizer", head.object_normalizer);
+  head.iou_normalizer = options.real("iou_normalizer", head.iou_normalizer, 0);
+  head.class_normalizer = options.real("cls_normalizer", head.class_normalizer, 0);
+  head.object_normalizer = options.real("obj_normalizer", head.object_normalizer, 0);
   (void)options.real("delta_normalizer", 1);  // Darknet multiplies by it on a GPU only
   head.most_delta = options.real("max_delta", head.most_delta, 0);
   head.scale_xy = options.real("scale_x_y", head.scale_xy);
@@ -340,7 +346,8 @@ ReadLayer read_yolo(CfgOptions& options, int layer) {
   head.focal_loss = options.flag("focal_loss", head.focal_loss);
   head.class_weights = read_class_weights(options, head.most_delta);
   head.suppression = read_suppression(options);
-  head.beta_nms = options.real("beta_nms", head.beta_nms, 0);
+  constexpr double kMostPower = 10;
+  head.beta_nms = options.real("beta_nms", head.beta_nms, 0, kMostPower);
   return {head, {layer - 1}};
 }
 
@@ -349,10 +356,10 @@ template <class Head>
 void read_region_keys(CfgOptions& options, Head& head) {
   head.softmax = options.flag("softmax", head.softmax);
   head.rescore = options.flag("rescore", head.rescore);
-  head.coordinate_scale = options.real("coord_scale", head.coordinate_scale);
-  head.object_scale = options.real("object_scale", head.object_scale);
-  head.no_object_scale = options.real("noobject_scale", head.no_object_scale);
-  head.class_scale = options.real("class_scale", head.class_scale);
+  head.coordinate_scale = options.real("coord_scale", head.coordinate_scale, 0);
+  head.object_scale = options.real("object_scale", head.object_scale, 0);
+  head.no_object_scale = options.real("noobject_scale", head.no_object_scale, 0);
+  head.class_scale = options.real("class_scale", head.class_scale, 0);
 }
 
 ReadLayer read_region(CfgOptions& options, int layer) {
@@ -364,7 +371,7 @@ ReadLayer read_region(CfgOptions& options, int layer) {
   }
   head.most_boxes = options.integer("max", head.most_boxes, 1);
   head.match_anchors = options.flag("bias_match", head.match_anchors);
-  head.threshold = options.real("thresh", head.threshold);
+  head.threshold = options.real("thresh", head.threshold, 0, 1);
   read_region_keys(options, head);
   return {head, {layer - 1}};
 }
@@ -466,6 +473,7 @@ void read_layer(CfgOptions& options, Network& network) {
   try {
     add_layer(network, read.operation, std::move(read.inputs), line);
     network.layers.back().learning = learning;
+    warn_of_head(options, network);
   } catch (const std::invalid_argument& error) {
     throw InputError(options.file(), line, '[' + options.section().name + "] " + error.what());
   }

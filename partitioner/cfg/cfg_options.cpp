@@ -166,12 +166,7 @@ void CfgOptions::apply_rules(std::string_view section) {
       continue;
     }
     if (rule->effect == KeyEffect::Saved) {
-      saved_.push_back(
-          {entry.key,
-           located(entry.line,
-                   '[' + section_.name + "] " + entry.key + '=' + printable_start(entry.value) +
-                       ": weights are not averaged; the last ones are tested and "
-                       "saved")});
+      warn(entry.key, "weights are not averaged; the last ones are tested and saved");
       continue;
     }
     const std::string changes =
@@ -183,13 +178,21 @@ void CfgOptions::apply_rules(std::string_view section) {
   ruled_ = ruled_keys(section);
 }
 
-void CfgOptions::refuse(std::string_view key, const std::string& message) const {
+InputError CfgOptions::about(std::string_view key, const std::string& message) const {
   const CfgEntry* entry = find(key);
   std::string what = '[' + section_.name + "] " + std::string(key);
   if (entry != nullptr) {
     what += '=' + printable_start(entry->value);
   }
-  throw InputError(file_, entry == nullptr ? section_.line : entry->line, what + ": " + message);
+  return {file_, entry == nullptr ? section_.line : entry->line, what + ": " + message};
+}
+
+void CfgOptions::refuse(std::string_view key, const std::string& message) const {
+  throw about(key, message);
+}
+
+void CfgOptions::warn(std::string_view key, const std::string& message) {
+  warned_.push_back({std::string(key), about(key, message).what()});
 }
 
 std::string CfgOptions::located(int line, const std::string& message) const {
@@ -203,7 +206,7 @@ std::string CfgOptions::meant(std::string_view key) const {
 }
 
 std::vector<CfgOptions::Complaint> CfgOptions::complaints() const {
-  std::vector<Complaint> all = saved_;
+  std::vector<Complaint> all = warned_;
   const std::set<std::string_view> known(known_.begin(), known_.end());
   std::set<std::string_view> seen;
   for (const CfgEntry& entry : section_.entries) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "partitioner/base/errors.h"
 #include "partitioner/base/region.h"
 #include "partitioner/cfg/cfg_sections.h"
 
@@ -48,8 +49,11 @@ class CfgOptions {
   // Throws InputError at the key's line, or at the section's where it has no such key.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
 
-  // Keys given twice, keys not known, with what may have been meant, and those that would only
-  // change what is saved.
+  // Adds a complaint about a key, at its line or the section's.
+  void warn(std::string_view key, const std::string& message);
+
+  // What was warned of; keys given twice, keys not known, with what may have been meant, and those
+  // that would only change what is saved.
   struct Complaint {
     std::string key;
     std::string message;
@@ -60,13 +64,14 @@ class CfgOptions {
   [[nodiscard]] const CfgEntry* find(std::string_view key) const;
   const CfgEntry* take(std::string_view key);
   [[nodiscard]] std::string located(int line, const std::string& message) const;
+  [[nodiscard]] InputError about(std::string_view key, const std::string& message) const;
   [[nodiscard]] std::string meant(std::string_view key) const;
 
   const CfgSection& section_;
   const std::string& file_;
   std::vector<std::string_view> known_;  // literals of those who asked, and keys of the table
   std::vector<std::string_view> ruled_;  // all keys of the table
-  std::vector<Complaint> saved_;         // about keys that would change what is saved
+  std::vector<Complaint> warned_;
 };
 
 }  // namespace tessera::partitioner

@@ -194,8 +194,8 @@ void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentati
 
 // Of a head; the last one counts.
 void read_head_augmentation(CfgOptions& head, AugmentationOptions& augmentation) {
-  augmentation.jitter = head.real("jitter", AugmentationOptions().jitter, 0);
-  augmentation.resize = head.real("resize", AugmentationOptions().resize);
+  augmentation.jitter = head.real("jitter", AugmentationOptions().jitter, 0, 1);
+  augmentation.resize = head.real("resize", AugmentationOptions().resize, 0, kLargestFactor);
   require(head, augmentation.resize > 0, "resize", "must be positive");
   const double random = head.real("random", 0, 0, kLargestFactor);
   require(head, random == 0 || random >= 1, "random", "must be 0, 1 or a factor above 1");
@@ -272,6 +272,13 @@ void freeze_where_told(const CfgSection& section, int layer, const std::string& 
   }
 }
 
+// stopbackward=N: layers up to this one do not learn in the first N steps.
+void hold_until(Index steps, Network& network) {
+  for (LayerSpec& layer : network.layers) {
+    layer.learning.steps_held = std::max(layer.learning.steps_held, steps);
+  }
+}
+
 // train_only_bn says it of all layers before, too.
 void hold_weights_where_told(Network& network) {
   bool held = false;
@@ -311,8 +318,11 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
     if (is_head(sections[i].name)) {
       read_head_augmentation(options, model.augmentation);
     }
-    if (options.flag("stopbackward", false)) {
+    const Index held = options.integer("stopbackward", 0, 0, kMostSteps);
+    if (held == 1) {
       last_frozen = model.network.size() - 1;
+    } else {
+      hold_until(held, model.network);
     }
     warnings.add(options);
   }

@@ -115,6 +115,23 @@ expect 'nothing is begun' test ! -e new
 train 1 m.cfg --data "$list" --skip-broken
 expect 'what is skipped is said' grep -q 'labels/train/000001.txt:2: y is nan' err
 
+# What is doubtful about boxes, and about them and a model, is said by train and by check-data.
+sed 's/activation=linear/activation=leaky/; s/^jitter/max=1\n&/' m.cfg >doubtful.cfg
+works 1 check-data "$set" --model doubtful.cfg
+expect 'of a head' grep -q 'doubtful.cfg:.*has activation=leaky: set activation=linear' err
+expect 'of too many objects for it' grep -q 'images/train/.*more objects than the 1 that the model' out
+train 1 doubtful.cfg --data "$set"
+expect 'by both' test "$(grep -cE 'has activation=leaky|more objects than the 1' err)" -eq 2
+sed 's/^train=.*/train=none.txt/; s/^valid=.*/valid=none.txt/' "$set" >none.data
+mkdir -p none/images none/labels
+cp set/images/train/000000.png none/images/
+: >none/labels/000000.txt
+echo none/images/000000.png >none.txt
+cp set/*.names .
+run 1 check-data none.data
+expect_refusal '^tessera: none.data: 1 problem: 1 unusable$'
+refused 'none.data: there is no object on the 1 picture to train on' train m.cfg --data "$folder/none.data" --run new
+
 # On ranks of its own data.
 sed -i '1s/.*/3 0.25 0.5 0.125 0.25/' again/labels/train/000007.txt
 command_line='tessera train m.cfg on two data sets'

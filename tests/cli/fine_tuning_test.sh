@@ -78,7 +78,7 @@ works 2 train "$resnet" "${fine[@]}" --steps 4 --weights "$trunk" --freeze layer
 works 2 train "$resnet" "${fine[@]}" --steps 8 --resume "$folder/parts/checkpoint.safetensors" --run "$folder/parts"
 expect 'what differs from the model file is said' grep -q 'warning: .*was trained with layers 0 to 4 frozen, .*fashion-resnet.cfg is with no layer frozen: it goes on with layers 0 to 4 frozen' "$folder/err"
 expect 'the same checkpoint' same_bytes "$folder/whole/checkpoint.safetensors" "$folder/parts/checkpoint.safetensors"
-works 2 train "$resnet" "${fine[@]}" --steps 9 --resume "$folder/parts/checkpoint.safetensors" --freeze 4 --run "$folder/parts"
+works 2 train "$resnet" "${fine[@]}" --steps 9 --schedule-steps 7504 --resume "$folder/parts/checkpoint.safetensors" --freeze 4 --run "$folder/parts"
 expect 'the same layers are nothing to talk about' test ! -s "$folder/err"
 refused 'parts/checkpoint\.safetensors: was trained with layers 0 to 4 frozen, --freeze 2 with layers 0 to 2 frozen: leave out --freeze, or start over .*--weights' \
   train "$resnet" "${fine[@]}" --steps 12 --resume "$folder/parts/checkpoint.safetensors" --freeze 2 --run "$folder/parts"

@@ -455,3 +455,186 @@ TEST_CASE("boxes stay with their pictures where some are taken out, and count in
   write_text(folder / "labels/p0.txt", "0 0.5 0.25 0.2 0.1\n1 1.0 0.5 0.1 0.25\n");
   CHECK(listed(folder / "d.data").digest() != before);
 }
+
+namespace {
+
+// A picture of 40 x 20 stored pixels, which EXIF turns, white in columns 4 to 12 and rows 2 to 8.
+void write_turned(const fs::path& path, int orientation) {
+  constexpr int kRows = 20;
+  constexpr int kCols = 40;
+  tests::Bytes pixels(std::size_t{kRows} * kCols);
+  for (int row = 2; row < 8; ++row) {
+    std::fill_n(pixels.begin() + row * kCols + 4, 8, std::uint8_t{255});
+  }
+  fs::create_directories(path.parent_path());
+  tests::write_png(path, kRows, kCols, 1, pixels);
+  tests::write_bytes(path, tests::turned_png(tests::read_back(path), orientation));
+}
+
+// The box of what is white on a picture as it is used.
+Box white_box(const fs::path& path) {
+  const engine::Picture picture = engine::read_picture_file(path, 1);
+  Index top = picture.held_rows;
+  Index left = picture.held_cols;
+  Index bottom = 0;
+  Index right = 0;
+  for (Index row = 0; row < picture.held_rows; ++row) {
+    for (Index col = 0; col < picture.held_cols; ++col) {
+      if (picture.value(0, row, col) > 0) {
+        top = std::min(top, row);
+        left = std::min(left, col);
+        bottom = std::max(bottom, row + 1);
+        right = std::max(right, col + 1);
+      }
+    }
+  }
+  const auto fraction = [](Index twice, Index whole) {
+    return static_cast<float>(twice) / static_cast<float>(2 * whole);
+  };
+  return {0,
+          fraction(left + right, picture.shape.cols),
+          fraction(top + bottom, picture.shape.rows),
+          fraction(2 * (right - left), picture.shape.cols),
+          fraction(2 * (bottom - top), picture.shape.rows)};
+}
+
+void check_same_place(const Box& box, const Box& other) {
+  CHECK(box.centre_x == doctest::Approx(other.centre_x));
+  CHECK(box.centre_y == doctest::Approx(other.centre_y));
+  CHECK(box.width == doctest::Approx(other.width));
+  CHECK(box.height == doctest::Approx(other.height));
+}
+
+}  // namespace
+
+TEST_CASE("boxes of a picture as it is stored are turned with it, which is said once") {
+  for (int orientation = 5; orientation <= 8; ++orientation) {
+    CAPTURE(orientation);
+    const TemporaryFolder folder;
+    write_voc_set(folder.path());
+    write_coco_set(folder.path() / "coco");
+    for (const char* name : {"v0", "v1"}) {
+      write_turned(folder / "JPEGImages" / fmt::format("{}.png", name), orientation);
+      write_text(folder / "Annotations" / fmt::format("{}.xml", name),
+                 voc_text(voc_object("dog", voc_box(5, 3, 13, 9))));
+    }
+    write_turned(folder / "coco/train2017/c1.png", orientation);
+    write_text(folder / "coco/annotations/instances_train2017.json",
+               coco_text(coco_object(9, 90, "[4, 2, 8, 6]")));
+    const engine::Dataset voc = listed(folder.path());
+    const engine::Dataset coco = listed(folder / "coco");
+    REQUIRE(voc.size() == 2);
+    check_same_place(voc.boxes(1)[0], white_box(folder / "JPEGImages/v1.png"));
+    check_same_place(coco.boxes(1)[0], white_box(folder / "coco/train2017/c1.png"));
+    for (const engine::Dataset* data : {&voc, &coco}) {
+      REQUIRE(data->problems().size() == 1);
+      CHECK(data->problems()[0].fault == DataFault::TurnedBox);
+    }
+    CHECK(has(voc.problems()[0].what, "the boxes of 2 pictures, this one first"));
+  }
+}
+
+TEST_CASE("boxes of a picture as it is used stay, and those of one that keeps its sides") {
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    CAPTURE(orientation);
+    const TemporaryFolder folder;
+    write_coco_set(folder.path());
+    write_turned(folder / "train2017/c1.png", orientation);
+    const bool upright = orientation < 5;
+    std::string text = coco_text(coco_object(9, 90, "[4, 2, 8, 6]"));
+    if (!upright) {
+      text.replace(text.rfind(R"("width": 40, "height": 20)"), 25, R"("width": 20, "height": 40)");
+    }
+    write_text(folder / "annotations/instances_train2017.json", text);
+    const engine::Dataset data = listed(folder.path());
+    CHECK(data.problems().empty());
+    check_same_place(data.boxes(1)[0],
+                     upright ? Box{0, 0.2F, 0.25F, 0.2F, 0.3F} : Box{0, 0.4F, 0.125F, 0.4F, 0.15F});
+  }
+}
+
+TEST_CASE("a picture of other proportions than its boxes were given for cannot be used") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  const auto with_size = [&](int width, int height) {
+    std::string text = voc_text(voc_object("dog", voc_box(1, 1, 9, 9)));
+    text.replace(text.find("<width>"),
+                 text.find("<depth>") - text.find("<width>"),
+                 fmt::format("<width>{}</width><height>{}</height>", width, height));
+    write_text(folder / "Annotations/v0.xml", text);
+    return listed(folder.path());
+  };
+  for (const auto& [width, height] : {std::pair{20, 40}, std::pair{40, 40}, std::pair{40, 23}}) {
+    const engine::Dataset data = with_size(width, height);
+    CHECK(data.size() == 1);
+    REQUIRE(data.problems().size() == 1);
+    CHECK(data.problems()[0].fault == DataFault::BadLabel);
+    CHECK(has(data.problems()[0].where, "JPEGImages/v0.png"));
+    CHECK(has(data.problems()[0].what,
+              fmt::format("{} x {} pixels, and this one has 40 x 20", width, height)));
+  }
+  CHECK(with_size(400, 201).problems().empty());  // given for a larger copy
+  write_turned(folder / "JPEGImages/v0.png", 6);
+  CHECK(has(with_size(40, 40).problems()[0].what, "20 x 40, turned as its EXIF"));
+}
+
+TEST_CASE("where no object has a class, what is wrong with the files is said") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  for (int i = 0; i < 4; ++i) {
+    std::string text = voc_text(voc_object("dog", voc_box(1, 1, 9, 9)));
+    text.replace(text.find("<width>40"), 9, "<width>0");
+    write_text(folder / "Annotations" / fmt::format("v{}.xml", i), text);
+  }
+  CHECK(has(listed(folder.path()).problems()[0].what, "a picture of 0 x 20 pixels"));
+  for (int i = 0; i < 4; ++i) {
+    write_text(folder / "Annotations" / fmt::format("v{}.xml", i), "<annotation>");
+  }
+  CHECK(has(input_error_of([&] { (void)listed(folder.path()); }), "v0.xml:1: not XML"));
+}
+
+TEST_CASE("pictures that share a file of boxes, or have two, are counted") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  write_small_png(folder / "images/p0.jpg.png", 9);  // has a text of its own
+  write_text(folder / "labels/p0.jpg.txt", "");
+  fs::copy(folder / "images/p0.png", folder / "images/p0.PNG");
+  write_text(folder / "train.txt",
+             "images/p0.png\nimages/p0.PNG\nimages/p0.jpg.png\nimages/p0.png\n");
+  const DataProblem shared = only_problem(folder / "d.data");
+  CHECK(shared.fault == DataFault::SharedLabels);
+  CHECK(has(shared.what, "1 pictures share the label text"));
+  CHECK(has(shared.what, "labels/p0.txt is of images/p0.png and of images/p0.PNG"));
+  write_text(folder / "train.txt", "images/p0.png\nimages/p2.png\n");
+  write_text(folder / "images/p2.txt", "");
+  CHECK(has(only_problem(folder / "d.data").what, "1 pictures have two label texts"));
+
+  write_voc_set(folder / "voc");
+  fs::copy(folder / "images/p0.png", folder / "voc/JPEGImages/v0.PNG");
+  CHECK(has(only_problem(folder / "voc").what, "v0.PNG counts, v0.png is left out"));
+
+  write_coco_set(folder / "coco");
+  std::string text = coco_text("");
+  text.replace(text.find("c1.png"), 6, "c0.png");
+  write_text(folder / "coco/annotations/instances_train2017.json", text);
+  CHECK(has(only_problem(folder / "coco").what, "7 and 9 are c0.png"));
+}
+
+TEST_CASE("names that there is no class for are said") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  write_text(folder / "d.names", "# things\ncup\nball\n");
+  const DataProblem problem = only_problem(folder / "d.data");
+  CHECK(problem.fault == DataFault::SpareName);
+  CHECK(has(problem.what, "3 names for classes=2: the first ones count, from # things to cup"));
+}
+
+TEST_CASE("a data set that a .yaml describes is refused with what to make of it") {
+  const TemporaryFolder folder;
+  write_text(folder / "data.yaml", "train: train/images\n");
+  write_small_png(folder / "train/images/a.png", 1);
+  for (const fs::path& path : {folder.path(), folder / "data.yaml"}) {
+    CHECK(has(input_error_of([&] { (void)listed(path); }),
+              "data.yaml: a data set described by YAML"));
+  }
+}

@@ -74,36 +74,6 @@ Bytes progressive_jpeg(int scans) {
   return file;
 }
 
-// An EXIF block that says nothing but how a picture is to be turned.
-Bytes exif(int orientation) {
-  return {'M',  'M',  0, 42, 0, 0, 0, 8, 0, 1,
-          0x01, 0x12, 0, 3,  0, 0, 0, 1, 0, static_cast<std::uint8_t>(orientation),
-          0,    0,    0, 0,  0, 0};
-}
-
-// The same JPEG with an EXIF block.
-Bytes turned_jpeg(Bytes file, int orientation) {
-  Bytes segment = {0xff, 0xe1, 0, 0, 'E', 'x', 'i', 'f', 0, 0};
-  const Bytes block = exif(orientation);
-  segment.insert(segment.end(), block.begin(), block.end());
-  segment[3] = static_cast<std::uint8_t>(segment.size() - 2);
-  file.insert(file.begin() + 2, segment.begin(), segment.end());
-  return file;
-}
-
-// The same PNG with an EXIF chunk behind its pixels.
-Bytes turned_png(Bytes file, int orientation) {
-  constexpr std::size_t kEndBytes = 12;
-  Bytes chunk = {0, 0, 0, 0, 'e', 'X', 'I', 'f'};
-  const Bytes block = exif(orientation);
-  chunk[3] = static_cast<std::uint8_t>(block.size());
-  chunk.insert(chunk.end(), block.begin(), block.end());
-  chunk.resize(chunk.size() + 4);
-  tests::mend_png_checksum(chunk, 0);
-  file.insert(file.end() - kEndBytes, chunk.begin(), chunk.end());
-  return file;
-}
-
 // Where the pixel at (row, col) of an upright picture of rows x cols is stored, by EXIF 2.32.
 std::pair<Index, Index> stored_place(
     int orientation, Index row, Index col, Index rows, Index cols) {
@@ -192,12 +162,12 @@ TEST_CASE("a picture lies as its camera says, whichever of eight ways that is") 
     const Bytes pixels = stored(upright, kRows, kCols, orientation);
     const int rows = orientation >= 5 ? kCols : kRows;
     const int cols = orientation >= 5 ? kRows : kCols;
-    const Bytes file = turned_png(written_png(rows, cols, 3, pixels), orientation);
+    const Bytes file = tests::turned_png(written_png(rows, cols, 3, pixels), orientation);
     const Picture png = decode_picture(file, "a.png", 3);
     CHECK(png.shape == MapShape{3, kRows, kCols});
     CHECK(png.bytes == expected.bytes);
-    const Picture jpeg =
-        decode_picture(turned_jpeg(written_jpeg(rows, cols, 3, pixels), orientation), "a.jpg", 3);
+    const Picture jpeg = decode_picture(
+        tests::turned_jpeg(written_jpeg(rows, cols, 3, pixels), orientation), "a.jpg", 3);
     const Picture unturned = decode_picture(written_jpeg(rows, cols, 3, pixels), "a.jpg", 3);
     CHECK(jpeg.shape == MapShape{3, kRows, kCols});
     const auto [row, col] = stored_place(orientation, 1, 7, kRows, kCols);
@@ -209,7 +179,7 @@ TEST_CASE("an orientation that EXIF does not have changes nothing") {
   const Bytes file = written_jpeg(5, 9, 3, tests::random_bytes(Index{5} * 9 * 3, 4));
   const Picture plain = decode_picture(file, "a.jpg", 3);
   for (const int orientation : {0, 9, 255}) {
-    CHECK(decode_picture(turned_jpeg(file, orientation), "a.jpg", 3).bytes == plain.bytes);
+    CHECK(decode_picture(tests::turned_jpeg(file, orientation), "a.jpg", 3).bytes == plain.bytes);
   }
 }
 
@@ -282,8 +252,8 @@ TEST_CASE("a reduced picture is rendered where the whole one is, turned or not")
       CHECK(reduced.bytes.size() * 60 < whole.bytes.size());
       CHECK(largest_difference(rendered(whole, input), rendered(reduced, input)) < tolerance);
     };
-    check(turned_png(written_png(rows, cols, 3, pixels), orientation), 0.006);
-    check(turned_jpeg(written_jpeg(rows, cols, 3, pixels), orientation), 0.014);
+    check(tests::turned_png(written_png(rows, cols, 3, pixels), orientation), 0.006);
+    check(tests::turned_jpeg(written_jpeg(rows, cols, 3, pixels), orientation), 0.014);
   }
 }
 
@@ -392,7 +362,7 @@ TEST_CASE("pictures of other formats are named, with what to do") {
 TEST_CASE("a header is read from the beginning of a file, and says what decoding takes") {
   const TemporaryFolder folder;
   const Bytes pixels = tests::random_bytes(Index{400} * 300 * 3, 8);
-  const Bytes file = turned_jpeg(written_jpeg(300, 400, 3, pixels), 6);
+  const Bytes file = tests::turned_jpeg(written_jpeg(300, 400, 3, pixels), 6);
   tests::write_bytes(folder / "a.jpg", file);
   const engine::PictureHeader header = engine::read_picture_header(folder / "a.jpg");
   CHECK(header.rows == 300);

@@ -104,6 +104,38 @@ void mend_png_checksum(Bytes& png, std::size_t at) {
   png_save_uint_32(&png[at + 8 + length], sum);
 }
 
+namespace {
+
+// An EXIF block that says nothing but how a picture is to be turned.
+Bytes exif(int orientation) {
+  return {'M',  'M',  0, 42, 0, 0, 0, 8, 0, 1,
+          0x01, 0x12, 0, 3,  0, 0, 0, 1, 0, static_cast<std::uint8_t>(orientation),
+          0,    0,    0, 0,  0, 0};
+}
+
+}  // namespace
+
+Bytes turned_jpeg(Bytes file, int orientation) {
+  Bytes segment = {0xff, 0xe1, 0, 0, 'E', 'x', 'i', 'f', 0, 0};
+  const Bytes block = exif(orientation);
+  segment.insert(segment.end(), block.begin(), block.end());
+  segment[3] = static_cast<std::uint8_t>(segment.size() - 2);
+  file.insert(file.begin() + 2, segment.begin(), segment.end());
+  return file;
+}
+
+Bytes turned_png(Bytes file, int orientation) {
+  constexpr std::size_t kEndBytes = 12;
+  Bytes chunk = {0, 0, 0, 0, 'e', 'X', 'I', 'f'};
+  const Bytes block = exif(orientation);
+  chunk[3] = static_cast<std::uint8_t>(block.size());
+  chunk.insert(chunk.end(), block.begin(), block.end());
+  chunk.resize(chunk.size() + 4);
+  mend_png_checksum(chunk, 0);
+  file.insert(file.end() - kEndBytes, chunk.begin(), chunk.end());
+  return file;
+}
+
 std::vector<float> values_of(const engine::Picture& picture) {
   std::vector<float> values;
   for (Index channel = 0; channel < picture.shape.channels; ++channel) {

@@ -34,6 +34,10 @@ void write_jpeg(
 // The checksum of a PNG chunk that starts at `at` is corrected.
 void mend_png_checksum(Bytes& png, std::size_t at);
 
+// The same picture file with an EXIF block that says how it is to be turned.
+[[nodiscard]] Bytes turned_jpeg(Bytes file, int orientation);
+[[nodiscard]] Bytes turned_png(Bytes file, int orientation);
+
 // Of a picture that is held whole: (C, H, W), 0..1.
 [[nodiscard]] std::vector<float> values_of(const engine::Picture& picture);
 

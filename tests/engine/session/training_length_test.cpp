@@ -37,6 +37,17 @@ std::vector<std::string> rate_warnings(const partitioner::TrainingOptions& train
   return warnings;
 }
 
+// What warn_of_early_end() says.
+std::string early_end(const partitioner::TrainingOptions& training,
+                      Index steps,
+                      const TrainingRequest& request = {}) {
+  std::string said;
+  const engine::SessionObserver observer{
+      .warning = [&said](const std::string& text) { said += text; }};
+  warn_of_early_end(request, training, steps, engine::Communicator(), observer);
+  return said;
+}
+
 }  // namespace
 
 TEST_CASE("a statistic of a single value is warned of where a replica or a tile takes it alone") {
@@ -135,4 +146,24 @@ TEST_CASE("steps after the end of a schedule are warned of, its last step is not
   CHECK(warnings.size() == 1);
   CHECK(tests::has(warnings.at(0), "from step 100 to the last, 150"));
   CHECK(tests::has(warnings.at(0), "--schedule-steps 150"));
+}
+
+TEST_CASE("training that ends in its warm-up, or before its rate has fallen, is warned of") {
+  partitioner::TrainingOptions training = model_with(8, 1, 100).training;
+  CHECK(early_end(training, 1).empty());
+  training.burn_in = 40;
+  CHECK(tests::has(early_end(training, 20), "burn_in=40"));
+  CHECK(early_end(training, 41).empty());
+  training.policy = partitioner::RatePolicy::Steps;
+  training.steps = {60, 80};
+  training.scales = {0.1, 0.1};
+  CHECK(tests::has(early_end(training, 20), "burn_in=40"));
+  CHECK(tests::has(early_end(training, 50), "steps=60: training ends at step 50, before 2 of 2"));
+  CHECK(tests::has(early_end(training, 79), "steps=80: training ends at step 79, before 1 of 2"));
+  CHECK(early_end(training, 80).empty());
+  CHECK(early_end(training, 20, {.schedule_steps = 100}).empty());  // more is to come
+  training.policy = partitioner::RatePolicy::Step;
+  training.step = 50;
+  CHECK(tests::has(early_end(training, 45), "step=50"));
+  CHECK(early_end(training, 50).empty());
 }

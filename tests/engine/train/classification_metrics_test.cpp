@@ -75,6 +75,7 @@ TEST_CASE("a metric that was cleared has seen nothing") {
 TEST_CASE("a metric's value is shown in per cent where it is a share") {
   CHECK(described({.name = "accuracy", .value = 0.84569}) == "accuracy 84.57 %");
   CHECK(described({.name = "error", .value = 12.5, .is_share = false}) == "error 12.5000");
+  CHECK(described({.name = "map50", .value = std::nan("")}) == "no map50");
 }
 
 TEST_CASE("of two results the better metric is better, and the lower loss where they are equal") {
@@ -87,6 +88,13 @@ TEST_CASE("of two results the better metric is better, and the lower loss where 
   CHECK(!result(2, 0, false).better_than(result(1, 9, false)));
   CHECK(result(1, 0, true).better_than(result(1, 1, true)));
   CHECK(!result(1, 1, true).better_than(result(1, 1, true)));
+  const double none = std::nan("");
+  CHECK(result(0, 9, true).better_than(result(none, 0, true)));
+  CHECK(!result(none, 0, true).better_than(result(0, 9, true)));
+  CHECK(result(none, 0, true).better_than(result(none, 1, true)));
+  CHECK(!result(none, 1, true).better_than(result(none, 1, true)));
+  CHECK(!result(none, none, true).better_than(result(none, 1, true)));
+  CHECK(result(none, 1, true).better_than(result(none, none, true)));
   TestResult by_another_metric = result(1, 1, true);
   by_another_metric.score.name = "other";
   CHECK(by_another_metric.better_than(result(5, 0, true)));

@@ -406,7 +406,88 @@ TEST_CASE("layers up to the last with stopbackward=1 are frozen") {
   CHECK(last_frozen(model.network) == 2);
   CHECK(last_frozen(parse_model(kNet + go + go, "m.cfg").network) == -1);
   check_refused(kNet + go + stop, "m.cfg:7", {"stopbackward=1", "nothing is left to learn"});
-  check_refused(kNet + "[conv]\nstopbackward=900\n" + go, "m.cfg:6", {"stopbackward"});
+}
+
+TEST_CASE("layers up to one with stopbackward=N are held for N steps, as with dont_update=N") {
+  const Network network =
+      parse_model(kNet + "[conv]\n[conv]\ndont_update=9\n[conv]\nstopbackward=5\n[conv]\n", "m.cfg")
+          .network;
+  CHECK(network.layer(0).learning.steps_held == 5);
+  CHECK(network.layer(1).learning.steps_held == 9);
+  CHECK(network.layer(2).learning.steps_held == 5);
+  CHECK(network.layer(3).learning.steps_held == 0);
+  CHECK(last_frozen(network) == -1);
+  check_refused(kNet + "[conv]\nstopbackward=-1\n[conv]\n", "m.cfg:6", {"stopbackward"});
+}
+
+TEST_CASE("silu is another name of swish") {
+  const Network network =
+      parse_model(kNet + "[conv]\nactivation=silu\n[conv]\nactivation=swish\n", "m.cfg").network;
+  CHECK(std::get<Convolution>(network.layer(0).operation) ==
+        std::get<Convolution>(network.layer(1).operation));
+}
+
+namespace {
+
+// The warnings about a head with two anchors (of a [detection]: a cell) and one class, behind a
+// layer.
+std::vector<std::string> head_warnings(const std::string& head,
+                                       const std::string& keys,
+                                       const std::string& before = "activation=linear") {
+  const std::string net = "[net]\nheight=64\nwidth=64\nchannels=3\n";
+  const std::string layer =
+      head == "detection" ? "[connected]\noutput=6\n" + before + "\n[detection]\nside=1\ncoords=4\n"
+                          : "[conv]\nfilters=12\nstride=8\n" + before + "\n[" + head + "]\nnum=2\n";
+  return parse_model(net + layer + "classes=1\n" + keys + "\n", "m.cfg").warnings;
+}
+
+}  // namespace
+
+TEST_CASE("anchors in the unit of another kind of head, and more than a head has, are warned of") {
+  const auto warned = [](const std::string& head, const std::string& anchors) {
+    const auto warnings = head_warnings(head, "anchors=" + anchors);
+    return warnings.size() == 1 && warnings[0].find("m.cfg:12: [" + head + "] anchors=") == 0;
+  };
+  const std::string cells = "0.57,0.68, 7.5,3.1";
+  const std::string pixels = "8,9, 50,30";
+  CHECK(warned("yolo", cells));
+  CHECK(warned("yolo", "0.02,0.03, 0.5,0.4"));
+  CHECK(warned("yolo", "2.4,3.5, 7.5,3.1"));
+  CHECK(head_warnings("yolo", "anchors=" + pixels).empty());
+  CHECK(head_warnings("yolo", "anchors=10,14, 344,319").empty());  // made for a larger input
+  CHECK(warned("region", pixels));
+  CHECK(head_warnings("region", "anchors=" + cells).empty());
+  CHECK(head_warnings("region", "anchors=0.57,0.68, 11.2,10").empty());
+  CHECK(warned("yolo", pixels + ", 60,60"));
+  CHECK(warned("yolo", pixels + ", 60"));
+  CHECK(warned("region", cells + ", 3,3"));
+}
+
+TEST_CASE("a head behind an activation is warned of, unless it takes what that makes") {
+  for (const auto& [head, anchors] : {std::pair{"yolo", "anchors=8,9, 50,30"},
+                                      std::pair{"region", "anchors=1,2, 3,4"},
+                                      std::pair{"detection", ""}}) {
+    CAPTURE(head);
+    CHECK(head_warnings(head, anchors).empty());
+    for (const char* before : {"activation=leaky", ""}) {
+      const auto warnings = head_warnings(head, anchors, before);
+      REQUIRE(warnings.size() == 1);
+      CHECK(warnings[0].find("set activation=linear") != std::string::npos);
+    }
+  }
+  const std::string new_coords = "anchors=8,9, 50,30\nnew_coords=1";
+  CHECK(head_warnings("yolo", new_coords, "activation=logistic").empty());
+  CHECK(head_warnings("yolo", new_coords, "activation=leaky").size() == 1);
+}
+
+TEST_CASE("a threshold of a head is not per cent") {
+  for (const std::string key :
+       {"ignore_thresh", "truth_thresh", "iou_thresh", "jitter", "resize", "beta_nms"}) {
+    CAPTURE(key);
+    CHECK(head_warnings("yolo", "anchors=8,9, 50,30\n" + key + "=1").empty());
+    CHECK_THROWS_AS((void)head_warnings("yolo", "anchors=8,9, 50,30\n" + key + "=70"), InputError);
+  }
+  CHECK_THROWS_AS((void)head_warnings("region", "anchors=1,2, 3,4\nthresh=60"), InputError);
 }
 
 TEST_CASE(
@@ -480,8 +561,9 @@ TEST_CASE("keys that would change what is computed are refused, unless they say 
 
 TEST_CASE("how a detector's pictures are varied is said by [net] and the last head") {
   const auto model = [](const std::string& net, const std::string& head) {
-    return parse_model(kNet + net + "\n[conv]\nfilters=18\n[yolo]\nclasses=1\nnum=3\n" +
-                           "anchors=1,1, 2,2, 3,3\n" + head + "\n",
+    return parse_model(kNet + net +
+                           "\n[conv]\nfilters=18\nactivation=linear\n[yolo]\nclasses=1\nnum=3\n" +
+                           "anchors=2,2, 3,3, 4,4\n" + head + "\n",
                        "m.cfg");
   };
   const ModelFile plain = model("", "");
@@ -544,7 +626,7 @@ TEST_CASE("keys that would change training are refused, unless they say what is 
 // A model with a section that has the least keys it needs, as its last one.
 std::string model_with(const std::string& section, const std::string& line) {
   const std::string head = "\nclasses=1\nnum=1\nanchors=2,3\n";
-  const std::string before = "[conv]\nfilters=12\n[conv]\nfilters=6\n";
+  const std::string before = "[conv]\nfilters=12\n[conv]\nfilters=6\nactivation=linear\n";
   const std::string net = kNet + (section == "net" ? line + '\n' : "");
   if (section == "net") {
     return net + "[avg]\n";
@@ -561,7 +643,8 @@ std::string model_with(const std::string& section, const std::string& line) {
     return net + before + start + head;
   }
   if (section == "detection") {
-    return net + "[connected]\noutput=6\n" + start + "\nclasses=1\nside=1\ncoords=4\n";
+    return net + "[connected]\noutput=6\nactivation=linear\n" + start +
+           "\nclasses=1\nside=1\ncoords=4\n";
   }
   if (section == "shortcut" || section == "sam" || section == "scale_channels") {
     return net + "[conv]\nfilters=3\n[conv]\nfilters=3\n" +
