@@ -6,8 +6,11 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "engine/base/targets.h"
@@ -18,6 +21,25 @@ namespace tessera::engine {
 struct ReadBoxes {
   std::vector<Box> boxes;
   std::vector<DataProblem> problems;
+};
+
+// Adds boxes to a list, each once.
+class DifferentBoxes {
+ public:
+  explicit DifferentBoxes(std::vector<Box>& boxes) : boxes_(&boxes) {}
+  // Whether it was not there.
+  bool add(const Box& box) {
+    const bool is_new =
+        seen_.emplace(box.label, box.centre_x, box.centre_y, box.width, box.height).second;
+    if (is_new) {
+      boxes_->push_back(box);
+    }
+    return is_new;
+  }
+
+ private:
+  std::vector<Box>* boxes_;
+  std::set<std::tuple<int, float, float, float, float>> seen_;
 };
 
 // Why no object can have this box; empty where one can. What exceeds the bounds by rounding alone
@@ -54,10 +76,14 @@ struct VocAnnotation {
 // May be called from several threads once another call has returned.
 [[nodiscard]] VocAnnotation read_voc_annotation(const std::filesystem::path& file);
 
+// The place of each class in a list, the first one of those of one name.
+using ClassNumbers = std::map<std::string, int>;
+[[nodiscard]] ClassNumbers numbers_of(const std::vector<std::string>& class_names);
+
 // Its boxes, but those of difficult objects, as Darknet's voc_label.py makes them: a pixel nearer
 // to the left upper corner than the numbers say.
 [[nodiscard]] ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
-                                     const std::vector<std::string>& class_names,
+                                     const ClassNumbers& classes,
                                      const std::filesystem::path& file);
 
 }  // namespace tessera::engine
