@@ -221,10 +221,11 @@ std::vector<Index> class_sizes(const Dataset& dataset) {
 
 std::optional<std::string> few_tested(const InspectedData& data) {
   constexpr Index kFew = 10;
-  constexpr Index kMany = 50;
+  constexpr Index kMany = 30;
+  constexpr Index kOneOf = 15;  // a tenth, by class, may be a little less
   const Index tested = data.testing ? data.testing->dataset.size() : kFew;
   const Index trained = data.training ? data.training->dataset.size() : 0;
-  return tested >= kFew || tested == 0 || trained < kMany
+  return tested >= kFew || tested == 0 || trained < std::max(kMany, (kOneOf - 1) * tested)
              ? std::nullopt
              : std::optional(fmt::format("{} to test with beside {} to train on: so few say little "
                                          "about others",
