@@ -74,10 +74,11 @@ Index drop_broken(InspectedData& data) {
 }
 
 // How many problems of each kind one half has; of pictures that --skip-broken leaves out, none.
-std::array<Index, kDataFaults> faults_of(const InspectedHalf& half) {
+// Those of a list that both halves were taken from count for the first.
+std::array<Index, kDataFaults> faults_of(const InspectedData& data, const InspectedHalf& half) {
   std::array<Index, kDataFaults> counts{};
   for (const DataProblem& problem : half.dataset.problems()) {
-    ++counts[static_cast<std::size_t>(problem.fault)];
+    counts[static_cast<std::size_t>(problem.fault)] += lists_files(data, half) ? 1 : 0;
   }
   for (const BadPicture& bad : half.bad) {
     ++counts[static_cast<std::size_t>(bad.problem.fault)];
@@ -98,6 +99,7 @@ Check check_data(const CheckDataCommand& command) {
   check.data.path = command.data;
   check.data.training = open_half(command, Split::Train, model, check.problems);
   check.data.testing = open_half(command, Split::Test, model, check.problems);
+  drop_repeats(check.problems);
   // Whole files, all of them, whatever they take.
   inspect(check.data, ReadingRules{}, {.decode = true, .memory_bytes = memory_to_look(1)});
   for (const InspectedHalf* half : check.data.halves()) {
@@ -131,11 +133,12 @@ std::string problem_line(const DataProblem& problem) {
 }
 
 // What is on the pictures, and how large it is there.
-void print_boxes(const InspectedHalf& half) {
+void print_boxes(const InspectedData& data, const InspectedHalf& half) {
   const BoxStatistics boxes = statistics_of(half.dataset);
   fmt::print(
-      "  {} on {} ({} without any): {} small (under 32x32 pixels), {} medium, {} large (96x96 "
-      "and more)\n",
+      "  {} on {} ({} without any): {} small (under 32x32 pixels of the picture; `eval` counts "
+      "those "
+      "of the network's input), {} medium, {} large (96x96 and more)\n",
       counted(boxes.objects, "object"),
       counted(boxes.pictures, "picture"),
       boxes.empty_pictures,
@@ -154,7 +157,7 @@ void print_boxes(const InspectedHalf& half) {
                std::string(static_cast<std::size_t>(signs), '#'));
   }
   std::string faults;
-  const auto counts = faults_of(half);
+  const auto counts = faults_of(data, half);
   for (int fault = 0; fault < kDataFaults; ++fault) {
     if (const Index count = counts[static_cast<std::size_t>(fault)]; count > 0) {
       faults += fmt::format(
@@ -164,7 +167,7 @@ void print_boxes(const InspectedHalf& half) {
   fmt::print("  problems: {}\n", faults.empty() ? "none" : faults);
 }
 
-void print_half(const char* name, const InspectedHalf& half) {
+void print_half(const char* name, const InspectedData& data, const InspectedHalf& half) {
   constexpr std::size_t kMostClasses = 30;
   const std::vector<Index> sizes = class_sizes(half.dataset);
   const bool boxes = half.dataset.has_boxes();
@@ -179,7 +182,7 @@ void print_half(const char* name, const InspectedHalf& half) {
     fmt::print("  and {} more classes (--json lists all)\n", sizes.size() - kMostClasses);
   }
   if (boxes) {
-    print_boxes(half);
+    print_boxes(data, half);
   }
 }
 
@@ -224,10 +227,10 @@ void print_problems(const Check& check) {
   }
   print_sizes(check.sizes);
   if (check.data.training) {
-    print_half("for training", *check.data.training);
+    print_half("for training", check.data, *check.data.training);
   }
   if (check.data.testing) {
-    print_half("for testing", *check.data.testing);
+    print_half("for testing", check.data, *check.data.testing);
   }
   if (check.dropped > 0) {
     fmt::print("--skip-broken leaves out {} pictures that cannot be used\n", check.dropped);
@@ -238,7 +241,7 @@ void print_problems(const Check& check) {
   }
 }
 
-void add_boxes_json(const InspectedHalf& half, ordered_json& json) {
+void add_boxes_json(const InspectedData& data, const InspectedHalf& half, ordered_json& json) {
   const BoxStatistics boxes = statistics_of(half.dataset);
   json["objects"] = boxes.objects;
   json["empty_pictures"] = boxes.empty_pictures;
@@ -250,14 +253,14 @@ void add_boxes_json(const InspectedHalf& half, ordered_json& json) {
     json["by_side"].push_back({{"pixels", side_name(i)}, {"objects", boxes.by_side[i]}});
   }
   json["problems"] = ordered_json::object();
-  const auto counts = faults_of(half);
+  const auto counts = faults_of(data, half);
   for (int fault = 0; fault < kDataFaults; ++fault) {
     json["problems"][std::string(fault_name(static_cast<DataFault>(fault)))] =
         counts[static_cast<std::size_t>(fault)];
   }
 }
 
-ordered_json half_json(const InspectedHalf& half) {
+ordered_json half_json(const InspectedData& data, const InspectedHalf& half) {
   ordered_json json{{"pictures", half.dataset.size()}, {"classes", ordered_json::array()}};
   const std::vector<Index> sizes = class_sizes(half.dataset);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -265,7 +268,7 @@ ordered_json half_json(const InspectedHalf& half) {
                                {half.dataset.has_boxes() ? "objects" : "pictures", sizes[i]}});
   }
   if (half.dataset.has_boxes()) {
-    add_boxes_json(half, json);
+    add_boxes_json(data, half, json);
   }
   return json;
 }
@@ -275,10 +278,10 @@ void print_problems_json(const Check& check) {
                     {"errors", check.errors()},
                     {"warnings", std::ssize(check.problems) - check.errors()}};
   if (check.data.training) {
-    json["training"] = half_json(*check.data.training);
+    json["training"] = half_json(check.data, *check.data.training);
   }
   if (check.data.testing) {
-    json["testing"] = half_json(*check.data.testing);
+    json["testing"] = half_json(check.data, *check.data.testing);
   }
   json["picture_sizes"] = ordered_json::array();
   for (const PictureSizes& sizes : check.sizes) {

@@ -7,9 +7,9 @@
 #include "engine/cli/resume_command.h"
 #include "engine/files/run_files.h"
 #include "engine/session/own_data.h"
-#include "engine/supervisor/remote_shell.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

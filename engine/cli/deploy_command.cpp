@@ -15,6 +15,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -67,7 +68,7 @@ bool run_deploy(const DeployCommand& command) {
     fmt::print("\n{}\n", counted(static_cast<Index>(findings.size()), "problem"));
   } else if (!command.dry_run) {
     fmt::print("all devices have what they need; next: tessera doctor --hostfile {}\n",
-               printable(command.hostfile));
+               shell_word(printable(command.hostfile)));
   }
   return findings.empty();
 }

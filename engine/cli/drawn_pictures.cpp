@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <system_error>
 
-#include "engine/data/captioned_picture.h"
 #include "engine/files/atomic_file.h"
 #include "partitioner/base/errors.h"
 
@@ -25,17 +24,11 @@ DrawnPictures::DrawnPictures(std::filesystem::path folder) : folder_(std::move(f
   }
 }
 
-bool DrawnPictures::add(const std::string& name,
-                        const Picture& picture,
-                        const std::string& caption) {
-  const auto [png, unknown] = captioned_picture(picture, caption);
-  add(name, png);
-  return unknown == 0;
-}
-
-void DrawnPictures::add(const std::string& name, const std::vector<std::byte>& png) {
-  write_atomically(folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png"),
-                   {reinterpret_cast<const char*>(png.data()), png.size()});
+std::string DrawnPictures::add(const std::string& name, const std::vector<std::byte>& png) {
+  const std::filesystem::path file =
+      folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png");
+  write_atomically(file, {reinterpret_cast<const char*>(png.data()), png.size()});
+  return file.string();
 }
 
 std::string DrawnPictures::free_name(const std::string& stem) {

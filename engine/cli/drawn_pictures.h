@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/picture.h"
-
 namespace tessera::engine {
 
 // Files for pictures to look at: each has a name of its own, whatever folder its picture came from.
@@ -18,10 +16,8 @@ class DrawnPictures {
   // Makes the folder. Throws InputError where that cannot be, or where it is not empty.
   explicit DrawnPictures(std::filesystem::path folder);
 
-  // Returns whether all of the caption could be drawn.
-  bool add(const std::string& name, const Picture& picture, const std::string& caption);
-
-  void add(const std::string& name, const std::vector<std::byte>& png);
+  // Returns the file that the picture of this name is drawn in.
+  std::string add(const std::string& name, const std::vector<std::byte>& png);
 
  private:
   std::string free_name(const std::string& stem);

@@ -67,7 +67,13 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects)
   return boxes;
 }
 
-std::string objects_text(const std::string& picture, const std::vector<FoundObject>& objects) {
+std::string drawn_line(const std::string& file) {
+  return file.empty() ? "" : fmt::format("  drawn in {}\n", printable(file));
+}
+
+std::string objects_text(const std::string& picture,
+                         const std::vector<FoundObject>& objects,
+                         const std::string& drawn) {
   std::string text = fmt::format("{}\n", printable(picture));
   for (const FoundObject& object : objects) {
     text += fmt::format("  {:6.2f} %  {}  {} {:.4f} {:.4f} {:.4f} {:.4f}\n",
@@ -79,10 +85,12 @@ std::string objects_text(const std::string& picture, const std::vector<FoundObje
                         object.box.width,
                         object.box.height);
   }
-  return text;
+  return text + drawn_line(drawn);
 }
 
-std::string objects_json(const std::string& picture, const std::vector<FoundObject>& objects) {
+std::string objects_json(const std::string& picture,
+                         const std::vector<FoundObject>& objects,
+                         const std::string& drawn) {
   nlohmann::ordered_json json{{"picture", picture}, {"objects", nlohmann::ordered_json::array()}};
   for (const FoundObject& object : objects) {
     json["objects"].push_back(
@@ -90,6 +98,9 @@ std::string objects_json(const std::string& picture, const std::vector<FoundObje
          {"name", object.name},
          {"score", object.score},
          {"box", {object.box.x, object.box.y, object.box.width, object.box.height}}});
+  }
+  if (!drawn.empty()) {
+    json["drawn"] = drawn;
   }
   return json_text(json) + "\n";
 }

@@ -35,10 +35,15 @@ void place_on_picture(std::vector<FoundObject>& objects,
 // To be drawn in this order, the best on top.
 [[nodiscard]] std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects);
 
+// The line that says in which file a picture is drawn; nothing where it is in none.
+[[nodiscard]] std::string drawn_line(const std::string& file);
+
 // Class, centre, width and height are as Darknet's label texts have them. The JSON is one line.
 [[nodiscard]] std::string objects_text(const std::string& picture,
-                                       const std::vector<FoundObject>& objects);
+                                       const std::vector<FoundObject>& objects,
+                                       const std::string& drawn);
 [[nodiscard]] std::string objects_json(const std::string& picture,
-                                       const std::vector<FoundObject>& objects);
+                                       const std::vector<FoundObject>& objects,
+                                       const std::string& drawn);
 
 }  // namespace tessera::engine

@@ -16,6 +16,7 @@
 #include "engine/session/multi_scale.h"
 #include "engine/session/planning.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_answer.h"
 #include "partitioner/report/plan_report.h"
@@ -228,6 +229,22 @@ Index cache_bytes(const PlanCommand& command,
   return cached_bytes_of_photos(command.photos, needed_detail(rules));
 }
 
+// What a cache of photos comes to, and beside which files.
+std::string photos_line(const PlanCommand& command, Index bytes) {
+  constexpr Index kUsualPhotoBytes = Index{4} << 20;
+  return command.photos == 0
+             ? ""
+             : fmt::format(
+                   "\n{} kept decoded: {} on each device, in files of the run folder where "
+                   "half of its free memory does not hold them{}\n",
+                   counted(command.photos, "photo"),
+                   readable_bytes(bytes),
+                   bytes <= command.photos * kUsualPhotoBytes
+                       ? ""
+                       : "; that is more than the photos' own files usually take (train "
+                         "--cache off keeps none)");
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
@@ -290,8 +307,9 @@ void run_plan(const PlanCommand& command) {
     scales = multi_scale_figures(command, {network, partition, options}, cluster, workload, *sizes);
   }
   if (!command.json) {
-    fmt::print("{}{}",
+    fmt::print("{}{}{}",
                answer_text(command, network, plan, partition, options, prediction),
+               photos_line(command, options.memory.cache_bytes),
                sizes ? multi_scale_line(*sizes, *scales) : "");
     return;
   }

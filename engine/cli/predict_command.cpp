@@ -285,14 +285,14 @@ class PredictRun {
                   Index item,
                   std::span<const float> output) {
     const std::vector<std::size_t> classes = top_classes(output, command_.top);
-    print(picture, classes, output);
+    std::string drawn;
     if (drawn_) {
       const std::string name = class_name(names_, classes.front());
       const double percent = 100 * static_cast<double>(output[classes.front()]);
-      const bool complete = drawn_->add(picture,
-                                        source->dataset().read(item, kDrawnDetail),
-                                        fmt::format("{}  {:.1f} %", name, percent));
-      if (!complete && font_problem().empty() && !warned_of_characters_) {
+      const auto [png, unknown] = captioned_picture(source->dataset().read(item, kDrawnDetail),
+                                                    fmt::format("{}  {:.1f} %", name, percent));
+      drawn = drawn_->add(picture, png);
+      if (unknown > 0 && font_problem().empty() && !warned_of_characters_) {
         warned_of_characters_ = true;
         messages_.warn(fmt::format("--out: no font on this machine has all characters of '{}': "
                                    "install one that does, such as fonts-noto-cjk or "
@@ -301,6 +301,7 @@ class PredictRun {
                        communicator_);
       }
     }
+    print(picture, classes, output, drawn);
   }
 
   void show_objects(const partitioner::ModelFile& model,
@@ -310,27 +311,33 @@ class PredictRun {
                     const std::vector<std::span<const float>>& outputs) {
     std::vector<FoundObject> objects = found_objects(heads_, outputs, command_.least_score, names_);
     const RenderingRules rules = rendering_rules(model);
+    std::string drawn;
     if (drawn_ ||
         rules.augmentation.letter_box) {  // else fractions of the input are those of the picture
       const Picture read = source->dataset().read(item, kDrawnDetail);
       place_on_picture(objects, read.shape, rules);
       if (drawn_) {
-        drawn_->add(picture, boxed_picture(read, labelled_boxes(objects)));
+        drawn = drawn_->add(picture, boxed_picture(read, labelled_boxes(objects)));
       }
     }
     fmt::print("{}",
-               command_.json ? objects_json(picture, objects) : objects_text(picture, objects));
+               command_.json ? objects_json(picture, objects, drawn)
+                             : objects_text(picture, objects, drawn));
   }
 
   void print(const std::string& picture,
              const std::vector<std::size_t>& classes,
-             std::span<const float> output) const {
+             std::span<const float> output,
+             const std::string& drawn) const {
     if (command_.json) {
       nlohmann::ordered_json json{{"picture", picture},
                                   {"predictions", nlohmann::ordered_json::array()}};
       for (const std::size_t i : classes) {
         json["predictions"].push_back(
             {{"class", i}, {"name", class_name(names_, i)}, {"value", output[i]}});
+      }
+      if (!drawn.empty()) {
+        json["drawn"] = drawn;
       }
       fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       return;
@@ -341,6 +348,7 @@ class PredictRun {
                  100 * static_cast<double>(output[i]),
                  printable(class_name(names_, i)));
     }
+    fmt::print("{}", drawn_line(drawn));
   }
 
   // What is wrong with the only picture ends the command; of several it is said, and counted.

@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "engine/supervisor/remote_shell.h"
 #include "engine/supervisor/training_words.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

@@ -8,6 +8,7 @@
 #include "engine/cli/resume_command.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -23,7 +24,7 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
         "--data-map and --resume {}",
         printable(file_),
         step_,
-        printable(file_));
+        shell_word(printable(file_)));
   }
   Words hosts;
   for (const int rank : stall.living) {

@@ -299,11 +299,11 @@ class BatchSource::RegionReader {
       if (part.item != held_ && !hold(part.item, waits)) {
         return false;
       }
+    } catch (const BrokenPicture& error) {
+      pass_over(part, error, source_.options_.shares == nullptr ? kSkipHint : "");
+      return true;
     } catch (const InputError& error) {
-      if (!source_.options_.passes_unreadable) {
-        throw;
-      }
-      reading_.unreadable.push_back({part.position, error.what()});
+      pass_over(part, error, "");
       return true;
     }
     const Index volume = region_.channels.size() * region_.rows.size() * region_.cols.size();
@@ -315,6 +315,13 @@ class BatchSource::RegionReader {
         out_.subspan(static_cast<std::size_t>((part.position - region_.images.begin) * volume),
                      static_cast<std::size_t>(volume)));
     return true;
+  }
+
+  void pass_over(const Part& part, const InputError& error, const char* hint) {
+    if (!source_.options_.passes_unreadable) {
+      throw InputError(std::string(error.what()) + hint);
+    }
+    reading_.unreadable.push_back({part.position, error.what()});
   }
 
   bool hold(Index item, bool waits) {

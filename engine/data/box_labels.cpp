@@ -48,7 +48,8 @@ bool parse_whole(std::string_view text, Number& number) {
 void read_label_line(std::string_view line,
                      const std::string& where,
                      int classes,
-                     ReadBoxes& read) {
+                     ReadBoxes& read,
+                     DifferentBoxes& boxes) {
   const auto bad = [&](DataFault fault, std::string what) {
     read.problems.push_back({fault, where, std::move(what)});
   };
@@ -73,16 +74,7 @@ void read_label_line(std::string_view line,
     return;
   }
   box.label = static_cast<int>(label);
-  std::string why = unusable_box(box);
-  if (!why.empty()) {
-    bad(DataFault::BadLabel, std::move(why));
-    return;
-  }
-  if (std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end()) {
-    bad(DataFault::SameBox, "the same object again");
-    return;
-  }
-  read.boxes.push_back(box);
+  add_object(box, where, "", boxes, read);
 }
 
 }  // namespace
@@ -116,12 +108,14 @@ std::string unusable_box(Box& box) {
   return {};
 }
 
-void add_object(Box box, const std::string& where, const std::string& prefix, ReadBoxes& read) {
+void add_object(Box box,
+                const std::string& where,
+                const std::string& prefix,
+                DifferentBoxes& boxes,
+                ReadBoxes& read) {
   const std::string why = unusable_box(box);
-  const bool again = std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end();
-  if (why.empty() && !again) {
-    read.boxes.push_back(box);
-  } else if (!box.ignored) {
+  const bool added = why.empty() && boxes.add(box);
+  if (!added && !box.ignored) {
     read.problems.push_back({why.empty() ? DataFault::SameBox : DataFault::BadLabel,
                              where,
                              prefix + (why.empty() ? "the same object again" : why)});
@@ -153,11 +147,15 @@ fs::path label_path(const fs::path& picture) {
 
 ReadBoxes read_label_text(const fs::path& file, int classes) {
   ReadBoxes read;
+  DifferentBoxes boxes(read.boxes);
   try {
     const TextLines lines(file, "a file of labels");
     for (Index i = 0; i < lines.size(); ++i) {
-      read_label_line(
-          lines.text(i), fmt::format("{}:{}", file.string(), lines.number(i)), classes, read);
+      read_label_line(lines.text(i),
+                      fmt::format("{}:{}", file.string(), lines.number(i)),
+                      classes,
+                      read,
+                      boxes);
     }
   } catch (const InputError& error) {
     read.problems.push_back({DataFault::BadLabel, "", error.what()});
@@ -165,34 +163,43 @@ ReadBoxes read_label_text(const fs::path& file, int classes) {
   return read;
 }
 
+ClassNumbers numbers_of(const std::vector<std::string>& class_names) {
+  ClassNumbers numbers;
+  for (std::size_t i = 0; i < class_names.size(); ++i) {
+    numbers.emplace(class_names[i], static_cast<int>(i));
+  }
+  return numbers;
+}
+
 ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
-                       const std::vector<std::string>& class_names,
+                       const ClassNumbers& classes,
                        const fs::path& file) {
   ReadBoxes read;
   read.problems = annotation.problems;
   read.width = annotation.width;
   read.height = annotation.height;
+  DifferentBoxes boxes(read.boxes);
   for (const VocObject& object : annotation.objects) {
     const std::string where = fmt::format("{}:{}", file.string(), object.line);
-    const auto label = std::find(class_names.begin(), class_names.end(), object.name);
-    if (label == class_names.end()) {
+    const auto label = classes.find(object.name);
+    if (label == classes.end()) {
       read.problems.push_back(
           {DataFault::OutOfRange,
            where,
            fmt::format(
-               "{} is none of the {} classes", printable_start(object.name), class_names.size())});
+               "{} is none of the {} classes", printable_start(object.name), classes.size())});
       continue;
     }
     if (annotation.width == 0) {
       continue;
     }
-    const Box box{static_cast<int>(label - class_names.begin()),
+    const Box box{label->second,
                   static_cast<float>(((object.left + object.right) / 2 - 1) / annotation.width),
                   static_cast<float>(((object.top + object.bottom) / 2 - 1) / annotation.height),
                   static_cast<float>((object.right - object.left) / annotation.width),
                   static_cast<float>((object.bottom - object.top) / annotation.height),
                   object.difficult};
-    add_object(box, where, "", read);
+    add_object(box, where, "", boxes, read);
   }
   return read;
 }

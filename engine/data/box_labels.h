@@ -6,8 +6,11 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "engine/base/targets.h"
@@ -23,14 +26,39 @@ struct ReadBoxes {
   double height = 0;
 };
 
+// Adds boxes to a list, each once.
+class DifferentBoxes {
+ public:
+  explicit DifferentBoxes(std::vector<Box>& boxes) : boxes_(&boxes) {}
+  // Whether it was not there.
+  bool add(const Box& box) {
+    const bool is_new =
+        seen_.emplace(box.label, box.centre_x, box.centre_y, box.width, box.height, box.ignored)
+            .second;
+    if (is_new) {
+      boxes_->push_back(box);
+    }
+    return is_new;
+  }
+
+ private:
+  std::vector<Box>* boxes_;
+  std::set<std::tuple<int, float, float, float, float, bool>> seen_;
+};
+
 // Why no object can have this box; empty where one can. What exceeds the bounds by rounding alone
 // (less than a thousandth of the picture) is set to the bound. A box may stick out of the picture,
 // but not its centre.
 [[nodiscard]] std::string unusable_box(Box& box);
 
-// Adds an object. Where no object can have its box, or it is there already, that is a problem at
-// `where` instead, which begins with `prefix`; of an ignored object neither is.
-void add_object(Box box, const std::string& where, const std::string& prefix, ReadBoxes& read);
+// Adds an object to `boxes`, which are those of `read`. Where no object can have its box, or it is
+// there already, that is a problem at `where` instead, which begins with `prefix`; of an ignored
+// object neither is.
+void add_object(Box box,
+                const std::string& where,
+                const std::string& prefix,
+                DifferentBoxes& boxes,
+                ReadBoxes& read);
 
 // Where the boxes of a picture are: the last folder images or JPEGImages of its path becomes
 // labels, and the file's ending .txt. Where there is no such file, one beside the picture.
@@ -61,10 +89,14 @@ struct VocAnnotation {
 // May be called from several threads once another call has returned.
 [[nodiscard]] VocAnnotation read_voc_annotation(const std::filesystem::path& file);
 
+// The place of each class in a list, the first one of those of one name.
+using ClassNumbers = std::map<std::string, int>;
+[[nodiscard]] ClassNumbers numbers_of(const std::vector<std::string>& class_names);
+
 // Its boxes as Darknet's voc_label.py makes them: a pixel nearer to the left upper corner than the
 // numbers say. Difficult objects, which that leaves out, are ignored ones.
 [[nodiscard]] ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
-                                     const std::vector<std::string>& class_names,
+                                     const ClassNumbers& classes,
                                      const std::filesystem::path& file);
 
 }  // namespace tessera::engine

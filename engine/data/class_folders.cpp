@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -19,66 +17,19 @@ namespace fs = std::filesystem;
 
 constexpr Index kTestEvery = 10;
 
-// In any letter case; of several that are there, the first is used.
-constexpr std::array kTrainingNames{"train", "training"};
-constexpr std::array kTestingNames{"test", "testing", "val", "valid", "validation"};
-
-std::string in_small_letters(std::string text) {
-  for (char& letter : text) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return text;
-}
-
-// Names of folders in the data set that may be one half of it, the one to use first.
-template <class Names>
-std::vector<std::string> halves_named(const std::vector<std::string>& folders, const Names& names) {
-  std::vector<std::string> found;
-  for (const char* name : names) {
-    for (const std::string& folder : folders) {
-      if (in_small_letters(folder) == name) {
-        found.push_back(folder);
-      }
-    }
-  }
-  return found;
-}
-
-// Where the pictures of each half are, relative to the data set; empty: in the data set itself.
-struct Halves {
-  fs::path training;
-  fs::path testing;                 // empty: a part of those for training
-  std::vector<std::string> unused;  // names of folders that are neither
-};
-
-Halves find_halves(const fs::path& folder) {
+// Empty where pictures of both halves are in the data set's folder itself.
+HalfFolders find_halves(const fs::path& folder) {
   const std::vector<std::string> folders = folders_in(folder);
-  const std::vector<std::string> training = halves_named(folders, kTrainingNames);
-  const std::vector<std::string> testing = halves_named(folders, kTestingNames);
+  const std::vector<std::string> training = names_of_half(folders, true);
+  const std::vector<std::string> testing = names_of_half(folders, false);
   // A class may be called train, too: then pictures lie in it and other classes beside it.
   const bool is_class = !training.empty() && folders_in(folder / training[0]).empty() &&
                         training.size() + testing.size() < folders.size();
-  if (training.size() > 1 && !is_class) {
-    throw InputError(folder.string(),
-                     0,
-                     fmt::format("{} and {} are both folders for training: remove or rename one",
-                                 training[0],
-                                 training[1]));
-  }
   if (training.empty() && !testing.empty() && testing.size() == folders.size()) {
     throw InputError(
         folder.string(), 0, fmt::format("this folder has {} but no train: add it", testing[0]));
   }
-  if (training.empty() || is_class) {
-    return {};
-  }
-  Halves halves{training[0], testing.empty() ? fs::path() : fs::path(testing[0]), {}};
-  for (const std::string& name : folders) {
-    if (name != training[0] && (testing.empty() || name != testing[0])) {
-      halves.unused.push_back(name);
-    }
-  }
-  return halves;
+  return training.empty() || is_class ? HalfFolders{} : half_folders(folder);
 }
 
 void add_left_out(const FolderListing& listing, PictureFiles& files) {
@@ -87,8 +38,8 @@ void add_left_out(const FolderListing& listing, PictureFiles& files) {
   }
 }
 
-// `folder` is relative to files.base.
-void add_class(const fs::path& folder, int label, PictureFiles& files) {
+// `folder` is relative to files.base. Returns what is left out.
+LeftOutFiles add_class(const fs::path& folder, int label, PictureFiles& files) {
   const FolderListing listing = list_pictures(files.base / folder);
   for (const std::string& picture : listing.pictures) {
     files.paths.add((folder / picture).string());
@@ -108,6 +59,7 @@ void add_class(const fs::path& folder, int label, PictureFiles& files) {
                          ? fmt::format(" and {} more", listing.deeper.size() - 1)
                          : "")});
   }
+  return listing.left_out;
 }
 
 void add_loose_pictures(const fs::path& folder, PictureFiles& files) {
@@ -145,28 +97,18 @@ void add_half(const fs::path& half, bool must_be_full, PictureFiles& files) {
       continue;
     }
     const Index before = files.paths.size();
-    add_class(half / name, static_cast<int>(known - files.class_names.begin()), files);
+    const LeftOutFiles others =
+        add_class(half / name, static_cast<int>(known - files.class_names.begin()), files);
     if (files.paths.size() == before && must_be_full) {
+      const std::string conversion = conversion_of(others);
       files.problems.push_back(
           {DataFault::EmptyClass,
            (folder / name).string(),
-           "this class folder contains no pictures: add some, or remove the folder"});
+           fmt::format("this class folder contains no pictures{}{}",
+                       conversion.empty() ? "" : " that can be read, but " + describe(others),
+                       conversion.empty() ? ": add some, or remove the folder" : conversion)});
     }
   }
-}
-
-void add_unused(const Halves& halves, PictureFiles& files) {
-  if (halves.unused.empty()) {
-    return;
-  }
-  const std::string used = halves.testing.empty() ? "" : " and " + halves.testing.string();
-  files.problems.push_back({DataFault::LeftOut,
-                            files.base.string(),
-                            fmt::format("only {}{} {} used, not {}",
-                                        halves.training.string(),
-                                        used,
-                                        used.empty() ? "is" : "are",
-                                        fmt::join(halves.unused, ", "))});
 }
 
 bool has_error(const std::vector<DataProblem>& problems) {
@@ -176,12 +118,12 @@ bool has_error(const std::vector<DataProblem>& problems) {
 }
 
 // Adds that there is nothing, unless a problem says why.
-void add_emptiness(const Halves& halves, bool training, PictureFiles& files) {
+void add_emptiness(const HalfFolders& halves, bool training, PictureFiles& files) {
   if (files.paths.size() > 0 || has_error(files.problems)) {
     return;
   }
   const bool divided = halves.testing.empty();
-  const fs::path& half = training || divided ? halves.training : halves.testing;
+  const std::string& half = training || divided ? halves.training : halves.testing;
   files.problems.push_back(
       {DataFault::Unusable,
        (half.empty() ? files.base : files.base / half).string(),
@@ -232,11 +174,21 @@ bool has_class_folders(const fs::path& folder) {
 }
 
 PictureFiles open_class_folders(const fs::path& folder, bool training, bool is_part) {
-  const Halves halves = find_halves(folder);
+  const HalfFolders halves = find_halves(folder);
   const bool divided = halves.testing.empty();
   PictureFiles files;
   files.base = folder;
   files.class_names = class_names_in(folder / halves.training);
+  if (files.class_names.empty() && !is_part) {
+    expect_labels_in(folder);
+    const LeftOutFiles others = list_pictures_directly_in(folder / halves.training).left_out;
+    throw InputError((folder / halves.training).string(),
+                     0,
+                     fmt::format("there are no pictures here{}{}; expected a folder of them for "
+                                 "each class",
+                                 others.empty() ? "" : " (but " + describe(others) + ")",
+                                 conversion_of(others)));
+  }
   if (is_part && !divided) {
     const std::vector<std::string> tested = class_names_in(folder / halves.testing);
     std::vector<std::string> all;
@@ -248,7 +200,9 @@ PictureFiles open_class_folders(const fs::path& folder, bool training, bool is_p
     files.class_names = std::move(all);
   }
   add_half(training || divided ? halves.training : halves.testing, training || divided, files);
-  add_unused(halves, files);
+  if (std::optional<DataProblem> unused = unused_beside(halves, folder)) {
+    files.problems.push_back(*std::move(unused));
+  }
   if (divided) {
     files = keep_part(files, training);
     files.divided = true;
@@ -267,11 +221,13 @@ PictureFiles list_folder_pictures(const fs::path& folder, Index most) {
   files.problems = std::move(listing.problems);
   files.left_out = std::move(listing.left_out);
   if (files.paths.size() == 0 && !has_error(files.problems)) {
+    const std::string conversion = conversion_of(files.left_out);
     throw InputError(
         folder.string(),
         0,
-        fmt::format("there are no pictures in this folder or below it{}: give one that has some",
-                    files.left_out.empty() ? "" : " (but " + describe(files.left_out) + ")"));
+        fmt::format("there are no pictures in this folder or below it{}{}",
+                    files.left_out.empty() ? "" : " (but " + describe(files.left_out) + ")",
+                    conversion.empty() ? ": give one that has some" : conversion));
   }
   return files;
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -110,14 +111,12 @@ struct CocoPart {
   }
 };
 
-json parse_coco(const std::filesystem::path& path) {
-  const std::string text = read_regular_file(path, "a JSON file", kMostCocoBytes);
-  if (!is_shallow_json(text)) {
-    throw InputError(
-        path.string(), 0, "not in the format of COCO: arrays lie too deep in each other");
-  }
+// What the text of a file has, of which `take` has already taken what it gives false for.
+json parse_coco(const std::filesystem::path& path,
+                const std::string& text,
+                const json::parser_callback_t& take) {
   try {
-    return json::parse(text);
+    return json::parse(text, take);
   } catch (const json::exception& error) {
     throw InputError(path.string(), 0, std::string("not JSON: ") + error.what());
   }
@@ -137,23 +136,56 @@ void keep_fault(const std::filesystem::path& file,
   }
 }
 
-// Calls take(part) for each element of an array.
-template <class Take>
-void for_each_of(const std::filesystem::path& path,
-                 const json& array,
-                 const std::string& name,
-                 Take take) {
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    take(CocoPart{path, array[i], fmt::format("{}[{}]", name, i)});
+std::string read_coco_text(const std::filesystem::path& path) {
+  std::string text = read_regular_file(path, "a JSON file", kMostCocoBytes);
+  if (!is_shallow_json(text)) {
+    throw InputError(
+        path.string(), 0, "not in the format of COCO: arrays lie too deep in each other");
   }
+  return text;
 }
 
-const json& array_of(const CocoPart& whole, const char* name) {
-  const json& array = whole.at(name, "an array");
-  if (!array.is_array()) {
-    whole.fail(name, "expected an array");
+bool ends_value(json::parse_event_t event) {
+  return event == json::parse_event_t::object_end || event == json::parse_event_t::array_end ||
+         event == json::parse_event_t::value;
+}
+
+using TakePart = std::function<void(const CocoPart&)>;
+
+// Gives each element of these arrays of a file to what takes it: no more than one is in memory at a
+// time, and nothing of the other arrays.
+void for_each_of(const std::filesystem::path& path,
+                 const std::string& text,
+                 const std::map<std::string, TakePart>& arrays) {
+  auto array = arrays.end();
+  bool in_array = false;
+  std::size_t element = 0;
+  const json file = parse_coco(path, text, [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth == 0) {
+      return true;
+    }
+    if (depth == 1) {
+      if (event == json::parse_event_t::key) {
+        array = arrays.find(parsed.get_ref<const std::string&>());
+        element = 0;
+      }
+      in_array = event == json::parse_event_t::array_start;
+    }
+    if (depth == 2 && in_array && array != arrays.end() && ends_value(event)) {
+      array->second(CocoPart{path, parsed, fmt::format("{}[{}]", array->first, element++)});
+      return false;
+    }
+    return array != arrays.end();
+  });
+  const CocoPart whole{path, file, ""};
+  if (!file.is_object()) {
+    whole.fail("", "expected an object with images, categories and annotations");
   }
-  return array;
+  for (const auto& [name, take] : arrays) {
+    if (!whole.at(name, "an array").is_array()) {
+      whole.fail(name, "expected an array");
+    }
+  }
 }
 
 // The places of things in their list, by id.
@@ -202,14 +234,10 @@ CocoPlaces places_of(const char* name, const std::vector<Listed>& listed) {
 }  // namespace
 
 CocoSet read_coco_set(const std::filesystem::path& path) {
-  const json file = parse_coco(path);
-  const CocoPart whole{path, file, ""};
-  if (!file.is_object()) {
-    whole.fail("", "expected an object with images, categories and annotations");
-  }
+  const std::string text = read_coco_text(path);
   CocoSet set;
   CocoPlaces images("images");
-  for_each_of(path, array_of(whole, "images"), "images", [&](const CocoPart& part) {
+  const auto add_image = [&](const CocoPart& part) {
     std::optional<Index> image;
     keep_fault(path, image, set.faults, [&] {
       const Index id = images.add(part);
@@ -220,13 +248,14 @@ CocoSet read_coco_set(const std::filesystem::path& path) {
       added.width = part.number("width", 0);
       added.height = part.number("height", 0);
     });
-  });
+  };
   CocoPlaces categories("categories");
-  for_each_of(path, array_of(whole, "categories"), "categories", [&](const CocoPart& part) {
+  const auto add_category = [&](const CocoPart& part) {
     set.categories.push_back({categories.add(part), part.text("name", true)});
-  });
+  };
+  for_each_of(path, text, {{"images", add_image}, {"categories", add_category}});
   Index annotation = 0;
-  for_each_of(path, array_of(whole, "annotations"), "annotations", [&](const CocoPart& part) {
+  const auto add_annotation = [&](const CocoPart& part) {
     std::optional<Index> image;
     keep_fault(path, image, set.faults, [&] {
       image = images.at(part, "image_id");
@@ -242,20 +271,16 @@ CocoSet read_coco_set(const std::filesystem::path& path) {
       set.annotations.push_back(annotation);
     });
     ++annotation;
-  });
+  };
+  for_each_of(path, text, {{"annotations", add_annotation}});
   return set;
 }
 
 CocoFindings read_coco_findings(const std::filesystem::path& path, const CocoSet& set) {
-  const json file = parse_coco(path);
-  if (!file.is_array()) {
-    CocoPart{path, file, ""}.fail(
-        "", "expected an array of findings, each with image_id, category_id, bbox and score");
-  }
   const CocoPlaces images = places_of("images of the ground truth", set.images);
   const CocoPlaces categories = places_of("categories", set.categories);
   CocoFindings findings;
-  for_each_of(path, file, "", [&](const CocoPart& part) {
+  const auto add_finding = [&](const CocoPart& part) {
     const Index image = images.at(part, "image_id");
     const Index category = part.integer("category_id");
     const std::optional<Index> label = categories.find(category);
@@ -265,7 +290,23 @@ CocoFindings read_coco_findings(const std::filesystem::path& path, const CocoSet
     } else {
       ++findings.left_out[category];
     }
-  });
+  };
+  bool in_array = false;
+  std::size_t element = 0;
+  const json file = parse_coco(
+      path, read_coco_text(path), [&](int depth, json::parse_event_t event, json& parsed) {
+        if (depth == 0) {
+          in_array = event == json::parse_event_t::array_start;
+        } else if (depth == 1 && in_array && ends_value(event)) {
+          add_finding(CocoPart{path, parsed, fmt::format("[{}]", element++)});
+          return false;
+        }
+        return depth == 0 || in_array;
+      });
+  if (!file.is_array()) {
+    CocoPart{path, file, ""}.fail(
+        "", "expected an array of findings, each with image_id, category_id, bbox and score");
+  }
   return findings;
 }
 

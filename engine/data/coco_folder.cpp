@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "engine/data/box_sets.h"
 #include "engine/data/coco.h"
@@ -18,18 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kInstances = "instances_";
 
-std::vector<fs::path> json_files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
+bool is_coco_file(const fs::path& path) {
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() == ".json") {
-      files.push_back(entry->path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+  return fs::is_regular_file(path, error);
 }
 
 // "train2017" of instances_train2017.json.
@@ -38,17 +31,43 @@ std::string set_name(const fs::path& file) {
   return name.rfind(kInstances, 0) == 0 ? name.substr(kInstances.size()) : name;
 }
 
-bool begins_with(const std::string& text, std::string_view start) {
-  return text.rfind(start, 0) == 0;
+// What the name of a file says of the half that it is of: the first of its words that does, and
+// all that is left of the name without it.
+struct NamedHalf {
+  enum Half { Unknown, Training, Validation, Testing } half = Unknown;
+  std::string rest;
+};
+
+NamedHalf half_named(const fs::path& file) {
+  const std::string name = set_name(file);
+  const auto is_letter = [](char letter) {
+    return std::isalpha(static_cast<unsigned char>(letter)) != 0;
+  };
+  for (auto begin = name.begin(); begin != name.end();) {
+    begin = std::find_if(begin, name.end(), is_letter);
+    const auto end = std::find_if_not(begin, name.end(), is_letter);
+    const std::string word(begin, end);
+    const bool tests = !names_of_half({word}, false).empty();
+    if (tests || !names_of_half({word}, true).empty() || word == "trainval") {
+      const bool test = std::tolower(static_cast<unsigned char>(word.front())) == 't';
+      return {!tests ? NamedHalf::Training
+              : test ? NamedHalf::Testing
+                     : NamedHalf::Validation,
+              std::string(name.begin(), begin) + "*" + std::string(end, name.end())};
+    }
+    begin = end;
+  }
+  return {NamedHalf::Unknown, name};
 }
 
 // The files of both halves; without a second one, the first is divided.
 struct CocoHalves {
-  std::optional<fs::path> training;
-  std::optional<fs::path> testing;
+  std::vector<fs::path> training;
+  std::vector<fs::path> testing;
+  std::vector<DataProblem> problems;
 };
 
-const fs::path* one_of(const std::vector<fs::path>& files, const fs::path& folder) {
+const fs::path& only_one(const std::vector<fs::path>& files, const fs::path& folder) {
   if (files.size() > 1) {
     throw InputError(folder.string(),
                      0,
@@ -56,60 +75,121 @@ const fs::path* one_of(const std::vector<fs::path>& files, const fs::path& folde
                                  files[0].filename().string(),
                                  files[1].filename().string()));
   }
-  return files.empty() ? nullptr : &files.front();
+  return files.front();
 }
 
-CocoHalves halves_in(const fs::path& folder) {
-  const std::vector<fs::path> all = json_files_in(folder);
-  std::vector<fs::path> training;
-  std::vector<fs::path> testing;
-  std::vector<fs::path> validation;
-  for (const fs::path& file : all) {
-    const bool named = begins_with(file.stem().string(), kInstances);
-    const std::string set = set_name(file);
-    if (named && begins_with(set, "train")) {
-      training.push_back(file);
-    } else if (named && begins_with(set, "val")) {
-      validation.push_back(file);
-    } else if (named && begins_with(set, "test")) {
-      testing.push_back(file);
-    }
+// By the names of files in one folder. Those of other things on the same pictures (captions) do not
+// count beside instances_*. Files that name no half are parts of the half for training, where no
+// other file is.
+CocoHalves halves_of(std::vector<fs::path> files, const fs::path& folder) {
+  const auto is_of_instances = [](const fs::path& file) {
+    return file.filename().string().rfind(kInstances, 0) == 0;
+  };
+  if (std::any_of(files.begin(), files.end(), is_of_instances)) {
+    std::erase_if(files, [&](const fs::path& file) { return !is_of_instances(file); });
+  }
+  std::map<NamedHalf::Half, std::vector<fs::path>> named;
+  for (const fs::path& file : files) {
+    named[half_named(file).half].push_back(file);
   }
   CocoHalves halves;
-  if (const fs::path* file = one_of(training, folder)) {
-    halves.training = *file;
+  for (const auto half : {NamedHalf::Validation, NamedHalf::Testing}) {
+    if (halves.testing.empty() && !named[half].empty()) {
+      halves.testing = {only_one(named[half], folder)};
+    }
   }
-  if (const fs::path* file = one_of(validation.empty() ? testing : validation, folder)) {
-    halves.testing = *file;
-  }
-  if (!halves.training && !halves.testing) {
-    halves.training = *one_of(all, folder);
+  const std::vector<fs::path>& others = named[NamedHalf::Unknown];
+  halves.training = others;
+  if (!named[NamedHalf::Training].empty()) {
+    halves.training = {only_one(named[NamedHalf::Training], folder)};
+    for (const fs::path& file : others) {
+      halves.problems.push_back(
+          {DataFault::LeftOut,
+           file.string(),
+           "this file is left out: " + halves.training.front().filename().string() +
+               " is for training"});
+    }
   }
   return halves;
 }
 
 // A file that was given by itself, and the other half beside it.
 CocoHalves halves_beside(const fs::path& file) {
-  const std::string set = set_name(file);
-  if (begins_with(set, "train")) {
-    for (const char* other : {"val", "test"}) {
-      std::error_code error;
-      const fs::path beside =
-          file.parent_path() / fmt::format("{}{}{}.json", kInstances, other, set.substr(5));
-      if (fs::is_regular_file(beside, error)) {
-        return {file, beside};
+  const NamedHalf mine = half_named(file);
+  if (mine.half == NamedHalf::Validation || mine.half == NamedHalf::Testing) {
+    return {{}, {file}, {}};
+  }
+  if (mine.half == NamedHalf::Training) {
+    for (const auto half : {NamedHalf::Validation, NamedHalf::Testing}) {
+      for (const fs::path& other : files_ending_in(file.parent_path(), ".json")) {
+        if (const NamedHalf its = half_named(other); its.half == half && its.rest == mine.rest) {
+          return {{file}, {other}, {}};
+        }
       }
     }
-    return {file, std::nullopt};
   }
-  return begins_with(set, "val") || begins_with(set, "test") ? CocoHalves{std::nullopt, file}
-                                                             : CocoHalves{file, std::nullopt};
+  return {{file}, {}, {}};
+}
+
+// The file beside pictures that says what is on them: _annotations.coco.json, or another one alone.
+// None where there are folders, which may be of classes.
+std::vector<fs::path> annotations_beside_pictures(const fs::path& folder) {
+  const fs::path usual = folder / "_annotations.coco.json";
+  if (is_coco_file(usual)) {
+    return {usual};
+  }
+  std::vector<fs::path> files = files_ending_in(folder, ".json");
+  if (files.empty() || !folders_in(folder).empty() ||
+      list_pictures_directly_in(folder).pictures.empty()) {
+    return {};
+  }
+  return {only_one(files, folder)};
+}
+
+// The files of a data set's folder: in annotations, or beside the pictures, which may lie in a
+// folder for each half. None where it is no such data set.
+CocoHalves halves_in(const fs::path& folder) {
+  const fs::path annotations = folder / "annotations";
+  if (std::vector<fs::path> files = files_ending_in(annotations, ".json"); !files.empty()) {
+    return halves_of(std::move(files), annotations);
+  }
+  if (std::vector<fs::path> files = annotations_beside_pictures(folder); !files.empty()) {
+    return {std::move(files), {}, {}};
+  }
+  const std::vector<std::string> training = names_of_half(folders_in(folder), true);
+  if (training.size() != 1) {
+    return {};
+  }
+  CocoHalves halves{annotations_beside_pictures(folder / training[0]), {}, {}};
+  if (halves.training.empty()) {
+    return {};
+  }
+  const HalfFolders folders = half_folders(folder);
+  if (!folders.testing.empty()) {
+    halves.testing = annotations_beside_pictures(folder / folders.testing);
+    if (halves.testing.empty()) {
+      throw InputError((folder / folders.testing).string(),
+                       0,
+                       "there is no _annotations.coco.json here, as there is beside the pictures "
+                       "for training: add it, or remove the folder");
+    }
+  }
+  if (std::optional<DataProblem> unused = unused_beside(folders, folder)) {
+    halves.problems.push_back(*std::move(unused));
+  }
+  return halves;
 }
 
 // Where the pictures of a file are, seen from the data set's folder.
 fs::path picture_folder(const fs::path& base, const fs::path& file, const CocoSet& set) {
   const std::string name = set_name(file);
-  const std::vector<fs::path> candidates = {name, fs::path("images") / name, "images", ""};
+  std::vector<fs::path> candidates = {name, fs::path("images") / name, "images", "", "data"};
+  const fs::path beside = file.parent_path();
+  if ((beside / "").lexically_normal() == (base / "").lexically_normal()) {
+    candidates.insert(candidates.begin(), "");
+  } else if (beside.filename() != "annotations") {
+    candidates.insert(candidates.begin(), beside.filename());
+  }
   for (const fs::path& candidate : candidates) {
     for (std::size_t i = 0; i < std::min<std::size_t>(set.images.size(), 10); ++i) {
       std::error_code error;
@@ -162,6 +242,7 @@ ReadBoxes boxes_of_coco(const CocoSet& set,
   }
   read.width = image.width;
   read.height = image.height;
+  DifferentBoxes boxes(read.boxes);
   for (const std::size_t i : on_image.objects) {
     const TrueBox& object = set.objects[i];
     const std::string prefix = fmt::format(
@@ -179,23 +260,29 @@ ReadBoxes boxes_of_coco(const CocoSet& set,
                   static_cast<float>(object.box.width / image.width),
                   static_cast<float>(object.box.height / image.height),
                   object.crowd};
-    add_object(box, file.string(), prefix, read);
+    add_object(box, file.string(), prefix, boxes, read);
   }
   return read;
 }
 
-PictureFiles list_coco(const fs::path& base, const fs::path& file) {
-  const CocoSet set = read_coco_set(file);
-  PictureFiles files;
-  files.base = base;
-  files.boxes.emplace();
-  for (const CocoCategory& category : set.categories) {
-    files.class_names.push_back(composed(category.name));
-  }
+void add_coco(const fs::path& file, PictureFiles& files) {
+  CocoSet set = read_coco_set(file);
   if (set.categories.empty()) {
     throw InputError(file.string(), 0, "categories: none: there are no classes");
   }
-  const fs::path folder = picture_folder(base, file, set);
+  std::vector<std::string> names;
+  for (const CocoCategory& category : set.categories) {
+    names.push_back(composed(category.name));
+  }
+  if (files.class_names.empty()) {
+    files.class_names = names;
+  } else if (names != files.class_names) {
+    throw InputError(file.string(),
+                     0,
+                     "categories: others than those of the files beside this one, or in another "
+                     "order: give the file that is meant as data set");
+  }
+  const fs::path folder = picture_folder(files.base, file, set);
   const std::vector<OnImage> images = by_image(set);
   for (const CocoFault& fault : set.faults) {
     if (!fault.image) {
@@ -215,44 +302,44 @@ PictureFiles list_coco(const fs::path& base, const fs::path& file) {
   }
   shared.add_problem(
       file, "images have the picture of another, each with objects of its own", files);
-  fit_to_pictures(files);
-  return files;
-}
-
-bool is_coco_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
 }
 
 }  // namespace
 
 bool is_coco_folder(const fs::path& folder) {
-  return !json_files_in(folder / "annotations").empty();
+  const CocoHalves halves = halves_in(folder);
+  return !halves.training.empty() || !halves.testing.empty();
 }
 
 PictureFiles open_coco(const fs::path& path, bool training) {
   const bool given = is_coco_file(path);
-  const CocoHalves halves = given ? halves_beside(path) : halves_in(path / "annotations");
-  const std::optional<fs::path>& half =
-      training || !halves.testing ? halves.training : halves.testing;
-  if (!half) {
+  CocoHalves halves = given ? halves_beside(path) : halves_in(path);
+  const bool divided = halves.testing.empty();
+  const std::vector<fs::path>& half = training || divided ? halves.training : halves.testing;
+  if (half.empty()) {
     throw InputError(path.string(),
                      0,
                      "there are pictures for testing here, and none for training: expected "
                      "instances_train*.json");
   }
-  fs::path base = path;
+  PictureFiles files;
+  files.base = path;
   if (given) {
-    base = path.parent_path();
-    if (base.filename() == "annotations") {
-      base = base.parent_path();
+    files.base = path.parent_path();
+    if (files.base.filename() == "annotations") {
+      files.base = files.base.parent_path();
     }
   }
-  PictureFiles files = list_coco(base, *half);
-  if (!halves.testing) {
+  files.boxes.emplace();
+  files.problems = std::move(halves.problems);
+  for (const fs::path& file : half) {
+    add_coco(file, files);
+  }
+  fit_to_pictures(files);
+  if (divided) {
     files = tenth_or_others(files, !training);
   }
-  add_missing_pictures(*half, training, files);
+  add_missing_pictures(half.front(), training, files);
   return files;
 }
 

@@ -64,12 +64,20 @@ DataFile read_data_file(const fs::path& file) {
   return values;
 }
 
+// `path` without the folder data that it begins with: so CVAT names what lies beside its obj.data.
+fs::path beside_data_file(const fs::path& path) {
+  return path.has_relative_path() && *path.begin() == "data" ? path.lexically_relative("data")
+                                                             : fs::path();
+}
+
 // The file that a value names: from the .data file's folder, else from the current folder.
 fs::path find_named(const fs::path& file, const std::string& key, const Value& value) {
   std::error_code error;
-  for (const fs::path& candidate : {file.parent_path() / value.text, fs::path(value.text)}) {
-    if (!value.text.empty() && fs::is_regular_file(candidate, error)) {
-      return candidate;
+  for (const fs::path& path : {file.parent_path() / value.text,
+                               fs::path(value.text),
+                               file.parent_path() / beside_data_file(value.text)}) {
+    if (!value.text.empty() && fs::is_regular_file(path, error)) {
+      return path;
     }
   }
   throw InputError(
@@ -138,6 +146,23 @@ fs::path require_named(const fs::path& file,
 fs::path require_list(const fs::path& file, const DataFile& values, bool training) {
   return require_named(
       file, values, training ? "train" : "valid", "a file with one picture path per line");
+}
+
+// The pictures of a list that a .data file names.
+PictureFiles list_named(const fs::path& file, const fs::path& list) {
+  PictureFiles listed = list_file_pictures(list);
+  listed.base = file.parent_path();
+  PathList paths;
+  for (Index item = 0; item < listed.paths.size(); ++item) {
+    std::error_code error;
+    const fs::path beside = beside_data_file(listed.paths[item]);
+    paths.add(!beside.empty() && !fs::exists(picture_path(listed, item), error) &&
+                      fs::exists(listed.base / beside, error)
+                  ? beside.string()
+                  : std::string(listed.paths[item]));
+  }
+  listed.paths = std::move(paths);
+  return listed;
 }
 
 // Only what looks like a path is repeated: a .data file may name any file as its list.
@@ -266,8 +291,7 @@ bool has_label_texts(const fs::path& file) {
     if (values.count(key) == 0) {
       continue;
     }
-    PictureFiles listed = list_file_pictures(require_named(file, values, key, ""));
-    listed.base = file.parent_path();
+    const PictureFiles listed = list_named(file, require_named(file, values, key, ""));
     for (Index item = 0; item < std::min(listed.paths.size(), kMostLookedAt); ++item) {
       std::error_code error;
       if (fs::is_regular_file(label_path(picture_path(listed, item)), error)) {
@@ -283,10 +307,10 @@ PictureFiles open_darknet_boxes(const fs::path& file, bool training, bool allow_
   PictureFiles files;
   files.class_names = box_class_names(file, values, files.problems);
   files.base = file.parent_path();
-  files.list = require_list(file, values, training);
+  const bool divided = values.count("valid") == 0 && values.count("train") > 0;
+  files.list = require_list(file, values, training || divided);
   files.boxes.emplace();
-  PictureFiles listed = list_file_pictures(files.list);
-  listed.base = files.base;
+  const PictureFiles listed = list_named(file, files.list);
   const auto classes = static_cast<int>(files.class_names.size());
   std::vector<BoxesBeside> read(static_cast<std::size_t>(listed.paths.size()));
   for_each_in_threads(listed.paths.size(), [&](Index item) {
@@ -298,6 +322,10 @@ PictureFiles open_darknet_boxes(const fs::path& file, bool training, bool allow_
     add_picture_with_boxes(listed.paths[item], listed.line_numbers[i], read[i].read, files);
   }
   add_shared_labels(listed, read, files);
+  if (divided) {
+    files = tenth_or_others(files, !training);
+    add_missing_pictures(files.list, training, files);
+  }
   return files;
 }
 
@@ -314,7 +342,7 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
   const std::vector<std::string> labels = read_names_file(label_path, classes);
 
   const fs::path list = require_list(file, values, training);
-  const PictureFiles listed = list_file_pictures(list);
+  const PictureFiles listed = list_named(file, list);
   PictureFiles files;
   files.base = file.parent_path();
   files.list = list;

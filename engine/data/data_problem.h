@@ -59,6 +59,9 @@ inline constexpr int kDataFaults = 22;
   return kNames[static_cast<int>(fault)];
 }
 
+// The end of a message about pictures that cannot be used, where a run may go on without them.
+inline constexpr const char* kSkipHint = "; --skip-broken leaves such pictures out";
+
 struct DataProblem {
   DataFault fault = DataFault::Missing;
   std::string where;  // a path, or "d.list:401"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <set>
+#include <tuple>
 #include <type_traits>
 
 #include "engine/data/box_checks.h"
@@ -14,12 +16,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr Index kUnlikeSizes = 10;  // classes as unlike as that are worth a warning
-
-// The half that both were taken from is listed once.
-bool lists_files(const InspectedData& data, const InspectedHalf& half) {
-  const PictureFiles* files = half.dataset.files();
-  return files != nullptr && !(files->divided && data.training && &half != &*data.training);
-}
 
 void add_repeats(const InspectedData& data, std::vector<DataProblem>& problems) {
   for (const InspectedHalf* half : data.halves()) {
@@ -59,7 +55,7 @@ void add_same_names(const InspectedData& data, std::vector<DataProblem>& problem
 }
 
 void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& problems) {
-  if (!data.training) {
+  if (!data.training || data.training->dataset.classes() == 0) {
     return;
   }
   const std::vector<std::string>& names = data.training->dataset.class_names();
@@ -135,6 +131,11 @@ Index objects_of(const InspectedData& data) {
 }
 
 }  // namespace
+
+bool lists_files(const InspectedData& data, const InspectedHalf& half) {
+  const PictureFiles* files = half.dataset.files();
+  return files != nullptr && !(files->divided && data.training && &half != &*data.training);
+}
 
 InspectedHalf::InspectedHalf(Dataset opened) : dataset(std::move(opened)) {
   if (dataset.files() != nullptr) {
@@ -223,6 +224,20 @@ std::vector<Index> class_sizes(const Dataset& dataset) {
   return sizes;
 }
 
+std::optional<std::string> few_tested(const InspectedData& data) {
+  constexpr Index kFew = 10;
+  constexpr Index kMany = 30;
+  constexpr Index kOneOf = 15;  // a tenth, by class, may be a little less
+  const Index tested = data.testing ? data.testing->dataset.size() : kFew;
+  const Index trained = data.training ? data.training->dataset.size() : 0;
+  return tested >= kFew || tested == 0 || trained < std::max(kMany, (kOneOf - 1) * tested)
+             ? std::nullopt
+             : std::optional(fmt::format("{} to test with beside {} to train on: so few say little "
+                                         "about others",
+                                         counted(tested, "picture"),
+                                         trained));
+}
+
 std::vector<DataProblem> problems_of(const InspectedData& data) {
   std::vector<DataProblem> problems;
   for (const InspectedHalf* half : data.halves()) {
@@ -236,7 +251,9 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
       }
       for (const auto& [ending, count] : half->dataset.files()->left_out) {
         problems.push_back(
-            {DataFault::LeftOut, data.path, describe({{ending, count}}) + " left out"});
+            {DataFault::LeftOut,
+             data.path,
+             describe({{ending, count}}) + " left out" + conversion_of({{ending, count}})});
       }
     }
     for (const BadPicture& bad : half->bad) {
@@ -244,6 +261,9 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
     }
   }
   add_repeats(data, problems);
+  if (std::optional<std::string> few = few_tested(data)) {
+    problems.push_back({DataFault::Unbalanced, data.path, *std::move(few)});
+  }
   add_class_sizes(data, problems);
   add_same_names(data, problems);
   add_unlike_classes(data, problems);
@@ -252,7 +272,15 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   std::stable_sort(problems.begin(), problems.end(), [](const auto& one, const auto& other) {
     return one.fault < other.fault;
   });
+  drop_repeats(problems);
   return problems;
+}
+
+void drop_repeats(std::vector<DataProblem>& problems) {
+  std::set<std::tuple<DataFault, std::string, std::string>> seen;
+  std::erase_if(problems, [&](const DataProblem& each) {
+    return !seen.emplace(each.fault, each.where, each.what).second;
+  });
 }
 
 std::string listed_classes(const Dataset& dataset) {

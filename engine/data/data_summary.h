@@ -43,12 +43,22 @@ struct InspectedData {
 // Reads the files of both as the rules say, and looks at what was read.
 void inspect(InspectedData& data, const ReadingRules& rules, const Look& look);
 
+// Whether what is wrong with the list of this half is its own: one that both were taken from is
+// that of the first.
+[[nodiscard]] bool lists_files(const InspectedData& data, const InspectedHalf& half);
+
 // Pictures of each class.
 [[nodiscard]] std::vector<Index> class_sizes(const Dataset& dataset);
+
+// That there are very few pictures to test with, if it is so.
+[[nodiscard]] std::optional<std::string> few_tested(const InspectedData& data);
 
 // Everything that is wrong, errors first. Pictures that were dropped are not, but those that a list
 // has no class for are.
 [[nodiscard]] std::vector<DataProblem> problems_of(const InspectedData& data);
+
+// Leaves one of each that are the same.
+void drop_repeats(std::vector<DataProblem>& problems);
 
 // The names of its classes, of many the first ones: "cat, dog".
 [[nodiscard]] std::string listed_classes(const Dataset& dataset);

@@ -94,13 +94,15 @@ Dataset::Pictures open_with_classes(const fs::path& path, bool training, bool is
   if (has_class_folders(path)) {
     return open_class_folders(path, training, is_part);
   }
+  expect_labels_in(path);
   throw InputError(
       path.string(),
       0,
       "no data set in this folder: looked for train-images-idx3-ubyte[.gz] (MNIST family), "
       "data_batch_1.bin "
       "or train.bin (CIFAR), Annotations and JPEGImages (VOC), annotations/*.json (COCO), and "
-      "folders train/CLASS or CLASS with .jpg or .png files");
+      "folders train/CLASS or CLASS with .jpg or .png files" +
+          conversion_of(list_pictures_directly_in(path).left_out));
 }
 
 Dataset::Pictures open_any(const fs::path& path, bool training, const ListingOptions& options) {
@@ -112,6 +114,9 @@ Dataset::Pictures open_any(const fs::path& path, bool training, const ListingOpt
     refuse_yaml(path);
   }
   if (options.kind == TargetKind::Boxes) {
+    if (is_folder(path)) {
+      expect_labels_in(path);
+    }
     throw InputError(path.string(),
                      0,
                      "the model finds objects, and needs a data set with boxes around them: a "

@@ -4,8 +4,11 @@
 #include <array>
 #include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <system_error>
 
 #include "partitioner/base/errors.h"
@@ -23,12 +26,11 @@ bool is_hidden(const std::string& name) {
   return name.front() == '.';
 }
 
-std::string ending_of(const fs::path& name) {
-  std::string ending = name.extension().string();
-  for (char& letter : ending) {
+std::string in_small_letters(std::string text) {
+  for (char& letter : text) {
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }
-  return ending;
+  return text;
 }
 
 // Calls `look` for all entries that are not hidden; returns why the folder cannot be listed.
@@ -190,6 +192,75 @@ std::vector<std::string> foreign_folders_in(const fs::path& folder) {
   return folders_that(folder, true);
 }
 
+std::vector<std::string> names_of_half(const std::vector<std::string>& names, bool training) {
+  static constexpr std::array kTraining{"train", "training"};
+  static constexpr std::array kTesting{"test", "testing", "val", "valid", "validation"};
+  const std::span<const char* const> known =
+      training ? std::span<const char* const>(kTraining) : std::span<const char* const>(kTesting);
+  std::vector<std::string> found;
+  for (const char* half : known) {
+    std::copy_if(
+        names.begin(), names.end(), std::back_inserter(found), [&](const std::string& name) {
+          return in_small_letters(name) == half;
+        });
+  }
+  return found;
+}
+
+HalfFolders half_folders(const fs::path& folder) {
+  const std::vector<std::string> folders = folders_in(folder);
+  const std::vector<std::string> training = names_of_half(folders, true);
+  const std::vector<std::string> testing = names_of_half(folders, false);
+  if (training.size() > 1) {
+    throw InputError(folder.string(),
+                     0,
+                     fmt::format("{} and {} are both folders for training: remove or rename one",
+                                 training[0],
+                                 training[1]));
+  }
+  HalfFolders halves{training.empty() ? "" : training[0], testing.empty() ? "" : testing[0], {}};
+  std::copy_if(
+      folders.begin(),
+      folders.end(),
+      std::back_inserter(halves.unused),
+      [&](const std::string& name) { return name != halves.training && name != halves.testing; });
+  return halves;
+}
+
+std::optional<DataProblem> unused_beside(const HalfFolders& halves, const fs::path& folder) {
+  if (halves.unused.empty()) {
+    return std::nullopt;
+  }
+  const std::string used = halves.testing.empty() ? "" : " and " + halves.testing;
+  return DataProblem{DataFault::LeftOut,
+                     folder.string(),
+                     fmt::format("only {}{} {} used, not {}",
+                                 halves.training,
+                                 used,
+                                 used.empty() ? "is" : "are",
+                                 fmt::join(halves.unused, ", "))};
+}
+
+std::string ending_of(const fs::path& name) {
+  return in_small_letters(name.extension().string());
+}
+
+std::vector<fs::path> files_ending_in(const fs::path& folder, std::string_view ending) {
+  std::vector<fs::path> files;
+  const std::error_code error = for_each_entry(folder, [&](const fs::directory_entry& entry) {
+    std::error_code unknown;
+    if (ending_of(entry.path()) == ending && entry.is_regular_file(unknown)) {
+      files.push_back(entry.path());
+    }
+  });
+  if (error && error != std::errc::no_such_file_or_directory &&
+      error != std::errc::not_a_directory) {
+    throw InputError(folder.string(), 0, "cannot be listed: " + error.message());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::string describe(const LeftOutFiles& files) {
   std::string text;
   for (const auto& [ending, count] : files) {
@@ -201,6 +272,42 @@ std::string describe(const LeftOutFiles& files) {
                         ending.empty() ? " without an ending" : "");
   }
   return text;
+}
+
+std::string conversion_of(const LeftOutFiles& files) {
+  std::string text;
+  for (const auto& [ending, count] : files) {
+    if (is_other_picture_name("picture" + ending)) {
+      text += fmt::format("{}convert {} files to JPEG, {}",
+                          text.empty() ? ": " : "; ",
+                          ending,
+                          other_picture_converter(ending));
+    }
+  }
+  return text;
+}
+
+void expect_labels_in(const fs::path& folder) {
+  std::vector<fs::path> places = {folder};
+  for (const std::string& name : names_of_half(folders_in(folder), true)) {
+    places.push_back(folder / name);
+  }
+  for (const fs::path& place : places) {
+    const std::vector<std::string> pictures = list_pictures_directly_in(place).pictures;
+    if (!pictures.empty() && folders_in(place).empty()) {
+      throw InputError(
+          place.string(),
+          0,
+          fmt::format("nothing says what is on the {} picture{} here ({}{}): for a classifier, put "
+                      "those of each class into a folder that is called as the class; for a "
+                      "detector, VOC's XML or COCO's _annotations.coco.json is missing beside "
+                      "them, or a Darknet .data file",
+                      pictures.size(),
+                      pictures.size() == 1 ? "" : "s",
+                      pictures.front(),
+                      pictures.size() == 1 ? "" : ", ..."));
+    }
+  }
 }
 
 }  // namespace tessera::engine

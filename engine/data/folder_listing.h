@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/data_problem.h"
@@ -42,7 +44,42 @@ struct FolderListing {
 // of a disk and "@eaDir" of a network drive, and folders of training runs.
 [[nodiscard]] std::vector<std::string> foreign_folders_in(const std::filesystem::path& folder);
 
+// The names among these that say that half of a data set is there, in any letter case, the one to
+// use first: train, training; test, testing, val, valid, validation.
+[[nodiscard]] std::vector<std::string> names_of_half(const std::vector<std::string>& names,
+                                                     bool training);
+
+// Folders in a data set's that hold half of it each; empty: there is none.
+struct HalfFolders {
+  std::string training;
+  std::string testing;
+  std::vector<std::string> unused;  // the others
+};
+
+// By names_of_half. Throws InputError where two are for training.
+[[nodiscard]] HalfFolders half_folders(const std::filesystem::path& folder);
+
+// That some folders beside the halves are left out, if there are any.
+[[nodiscard]] std::optional<DataProblem> unused_beside(const HalfFolders& halves,
+                                                       const std::filesystem::path& folder);
+
+// The ending of a file's name in small letters: ".jpg".
+[[nodiscard]] std::string ending_of(const std::filesystem::path& name);
+
+// Files directly in `folder` whose names end so, in any letter case, sorted; hidden ones are left
+// out. None where there is no such folder; throws InputError where it cannot be listed.
+[[nodiscard]] std::vector<std::filesystem::path> files_ending_in(
+    const std::filesystem::path& folder, std::string_view ending);
+
 // "2 .heic files and 1 file without an ending"; empty where there are none.
 [[nodiscard]] std::string describe(const LeftOutFiles& files);
+
+// How pictures in other formats among them become readable, as the end of a message: ": convert
+// .heic files to JPEG, ..."; empty where there are none.
+[[nodiscard]] std::string conversion_of(const LeftOutFiles& files);
+
+// Throws InputError where pictures lie straight in `folder`, or in the folder for training in it,
+// and no folders beside them: nothing says what is on them.
+void expect_labels_in(const std::filesystem::path& folder);
 
 }  // namespace tessera::engine

@@ -126,6 +126,7 @@ void record_contents(const PictureFiles& files,
     }
     try {
       record.content = content_digest(picture_path(files, item), records.whole);
+      record.lacks_end = lacks_end_mark(picture_path(files, item));
     } catch (const InputError&) {  // bad_pictures() will say why
       record.content = 0;
     }
@@ -143,20 +144,25 @@ std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                      std::span<const DecodingBytes> headers) {
   std::vector<std::optional<DataProblem>> problems(at(files.paths.size()));
   constexpr Index kAtOnce = 64;
+  const bool decodes =
+      look.decode || std::any_of(records.pictures.begin(),
+                                 records.pictures.end(),
+                                 [](const PictureRecord& each) { return each.lacks_end; });
   for_each_in_threads(
       files.paths.size(),
       [&](Index item) {
         const PictureRecord& record = records.pictures[at(item)];
         const bool known = !headers.empty() && headers[at(item)].decoding > 0 && record.bytes > 0 &&
                            record.content != 0;
-        if (!known || look.decode) {
-          problems[at(item)] = problem_of(files, record, item, look.decode);
+        const bool decode = look.decode || record.lacks_end;
+        if (!known || decode) {
+          problems[at(item)] = problem_of(files, record, item, decode);
         }
       },
       kAtOnce,
-      look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes)
-                  : kMostWorkingThreads);
-  if (look.decode) {
+      decodes ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes)
+              : kMostWorkingThreads);
+  if (decodes) {
     ::malloc_trim(0);  // each thread had memory of its own, which the allocator keeps
   }
   std::vector<BadPicture> bad;

@@ -49,7 +49,7 @@ struct BadPicture {
 
 // How pictures are looked at.
 struct Look {
-  bool decode = false;  // all of each picture, else its header
+  bool decode = false;  // all of each picture, else its header, unless its end is missing
   // What decoding may take, of all threads together; one thread decodes in any case.
   Index memory_bytes = std::numeric_limits<Index>::max();
 };

@@ -29,7 +29,7 @@ void add_problems(const PictureFiles& files, NamedPictures& pictures) {
   }
   if (!others.empty()) {
     pictures.left_out.push_back(fmt::format(
-        "{}: {} left out: convert them to JPEG or PNG", files.base.string(), describe(others)));
+        "{}: {} left out{}", files.base.string(), describe(others), conversion_of(others)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "engine/data/picture.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fmt/format.h>
 #include <optional>
@@ -86,8 +87,11 @@ PictureFormat require_format(FileBytes file) {
     return *format;
   }
   if (const char* name = other_format(file)) {
+    const bool heif = has_mark(file, {"ftyp", 4});
     throw PictureFault(
-        fmt::format("this is {} picture, which is not supported: convert it to JPEG", name));
+        fmt::format("this is {} picture, which is not supported: convert it to JPEG, {}",
+                    name,
+                    other_picture_converter(heif ? ".heic" : "")));
   }
   throw PictureFault(
       "this is not a JPEG, PNG, WebP, GIF or BMP picture: convert it to one, or remove it from the "
@@ -158,7 +162,7 @@ auto named(const std::string& name, const Work& work) {
   try {
     return work();
   } catch (const PictureFault& fault) {
-    throw InputError(name, 0, fault.what());
+    throw BrokenPicture(name, 0, fault.what());
   }
 }
 
@@ -278,6 +282,37 @@ Picture read_picture_file(const std::filesystem::path& path, Index channels, con
   return decode_picture(read_bytes(path, kMostPictureBytes), path.string(), channels, detail);
 }
 
+bool lacks_end_mark(const std::filesystem::path& path) {
+  constexpr Index kStartBytes = 16;
+  constexpr Index kEndBytes = 4096;  // cameras write notes of their own behind a picture
+  const RegularFile file(path, "a picture");
+  std::array<std::uint8_t, kEndBytes> bytes{};
+  const auto read = [&](Index begin, Index size) {
+    const ssize_t got = ::pread(file.descriptor(),
+                                bytes.data(),
+                                static_cast<std::size_t>(size),
+                                static_cast<off_t>(std::max<Index>(begin, 0)));
+    return FileBytes(bytes).first(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  };
+  const FileBytes start = read(0, kStartBytes);
+  const std::optional<PictureFormat> format = format_of(start);
+  if (format == PictureFormat::WebP && std::ssize(start) == kStartBytes) {
+    Index size = 8;
+    for (std::size_t i = 0; i < 4; ++i) {
+      size += Index{start[4 + i]} << (8 * i);
+    }
+    return size > file.bytes();
+  }
+  const FileBytes end = read(file.bytes() - kEndBytes, kEndBytes);
+  const auto ends_with = [&](std::string_view mark) {
+    const std::string_view text(reinterpret_cast<const char*>(end.data()), end.size());
+    return text.find(mark) != std::string_view::npos;
+  };
+  return (format == PictureFormat::Jpeg && !ends_with("\xff\xd9")) ||
+         (format == PictureFormat::Png && !ends_with("IEND")) ||
+         (format == PictureFormat::Gif && !ends_with(";"));
+}
+
 bool is_picture_name(const std::filesystem::path& path) {
   static constexpr std::string_view kEndings[] = {
       ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"};
@@ -292,6 +327,12 @@ bool is_other_picture_name(const std::filesystem::path& path) {
       ".dng",  ".cr2",  ".cr3",  ".nef", ".arw",  ".orf", ".rw2", ".raf"};
   return std::find(std::begin(kEndings), std::end(kEndings), lower_case_ending(path)) !=
          std::end(kEndings);
+}
+
+std::string_view other_picture_converter(std::string_view ending) {
+  const bool heif = ending == ".heic" || ending == ".heif" || ending == ".avif";
+  return heif ? "for example with heif-convert of Debian's package libheif-examples"
+              : "for example with convert of Debian's package imagemagick";
 }
 
 }  // namespace tessera::engine

@@ -15,8 +15,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "partitioner/base/errors.h"
 #include "partitioner/network/network.h"
 
 namespace tessera::engine {
@@ -27,7 +29,8 @@ struct Detail {
   Index cols = std::numeric_limits<Index>::max();
 };
 
-// The largest power of two by which rows and columns may be divided so that `detail` is kept.
+// The largest of 1, 2, 3, 4, 6, 8, 12, ... by which rows and columns may be divided so that
+// `detail` is kept.
 [[nodiscard]] Index reduction_for(Index rows, Index cols, const Detail& detail);
 
 struct Picture {
@@ -93,7 +96,13 @@ inline constexpr Index kMaxDecodingBytes = Index{1} << 28;
 // The most that decoding takes: the file, its decoder, and what is held of the picture.
 [[nodiscard]] Index decoding_bytes(const PictureHeader& header, const Detail& detail);
 
-// Decodes the bytes of a picture file. Throws InputError that starts with `name` when they are
+// What is thrown of a file that is no picture which can be decoded.
+class BrokenPicture : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+// Decodes the bytes of a picture file. Throws BrokenPicture that starts with `name` when they are
 // damaged in any way that shows, cut off, of another format, or too much: more than 2^26 pixels, or
 // more than 256 MiB of memory to decode.
 [[nodiscard]] Picture decode_picture(std::span<const std::uint8_t> file,
@@ -109,11 +118,18 @@ inline constexpr Index kMostPictureBytes = Index{1} << 29;
                                         Index channels,
                                         const Detail& detail = {});
 
+// Whether the last bytes of a file lack what its format ends with: it may have been cut off, or
+// something else may follow the picture. Decoding it tells.
+[[nodiscard]] bool lacks_end_mark(const std::filesystem::path& path);
+
 // Whether the file's name ends as those of pictures that are read do, in capitals or not.
 [[nodiscard]] bool is_picture_name(const std::filesystem::path& path);
 
 // Whether it ends as those of pictures of other formats do: HEIC, AVIF, TIFF, raw files of cameras.
 [[nodiscard]] bool is_other_picture_name(const std::filesystem::path& path);
+
+// What converts pictures of such an ending: "for example with heif-convert of Debian's ...".
+[[nodiscard]] std::string_view other_picture_converter(std::string_view ending);
 
 namespace byte_values {
 

@@ -1,5 +1,6 @@
 // BMP needs no library: its rows lie in the file as they are. Compressed ones are refused.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <vector>
@@ -81,8 +82,8 @@ Layout layout_of(FileBytes file) {
     const std::size_t used = header >= kHeaderBytes ? number(file, 46, 4) : 0;
     layout.colours = used > 0 && used < layout.colours ? used : layout.colours;
   }
-  constexpr Index kMostSide = Index{1} << 32;
-  if (layout.cols > 0 && layout.cols < kMostSide) {
+  constexpr Index kMostSide = Index{1} << 26;  // pictures with more are refused
+  if (layout.cols > 0 && std::max(layout.cols, layout.rows) <= kMostSide) {
     layout.row_bytes = (layout.cols * bits + 31) / 32 * 4;
   }
   return layout;

@@ -41,12 +41,14 @@ bool is_on_its_side(const PictureHeader& header) {
 }
 
 Index reduction_for(Index rows, Index cols, const Detail& detail) {
+  const Index most =
+      std::min(rows / std::max<Index>(detail.rows, 1), cols / std::max<Index>(detail.cols, 1));
   Index reduction = 1;
-  while (rows / (2 * reduction) >= std::max<Index>(detail.rows, 1) &&
-         cols / (2 * reduction) >= std::max<Index>(detail.cols, 1)) {
+  while (2 * reduction <= most) {
     reduction *= 2;
   }
-  return reduction;
+  const Index between = reduction / 2 * 3;
+  return between > 0 && between <= most ? between : reduction;
 }
 
 Index reduction_for(const PictureHeader& header, const Detail& detail) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "engine/data/library_call.h"
@@ -111,7 +112,7 @@ class JpegDecoder {
   }
 
   Picture read(const PictureHeader& header, Index channels, Index reduction) {
-    const Index own = std::min(reduction, kMostDecoderReduction);
+    const Index own = std::gcd(reduction, kMostDecoderReduction);
     library_call(errors_.error, [&] {
       state_.scale_num = 1;
       state_.scale_denom = static_cast<unsigned>(own);

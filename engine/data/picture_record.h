@@ -17,6 +17,7 @@ struct PictureRecord {
   std::uint64_t change = 0;   // differs after every change on this machine; means nothing elsewhere
   std::uint64_t content = 0;  // digest of the file, or of its beginning and end
   bool has_content = false;   // whether `content` was looked for
+  bool lacks_end = false;     // the end of the file is none of a picture
 };
 
 struct PictureRecords {

@@ -23,8 +23,8 @@ struct Between {
 struct Side {
   Index size = 0;
   Index held = 0;
-  double lead = 0;            // pixels by which the first held one sticks out
-  double held_per_pixel = 1;  // a power of two: exact
+  double lead = 0;  // pixels by which the first held one sticks out
+  double held_per_pixel = 1;
 };
 
 // Within half a cell of the edge there is one neighbour only, which then counts for both.

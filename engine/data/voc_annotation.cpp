@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <libxml/tree.h>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "engine/data/box_labels.h"
 #include "partitioner/base/errors.h"
@@ -18,6 +20,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Index kMostXmlBytes = Index{16} << 20U;
+
+constexpr std::size_t kMostTagBytes = 4096;
+
+// Where a tag begins that is too long, or declares attributes; npos where there is none. The time
+// that attributes take to read grows with the square of their number, and VOC's files have none.
+std::size_t long_tag(std::string_view text) {
+  for (std::size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {
+    const std::size_t end = std::min(text.find('>', at), text.size());
+    const bool may_be_long = text.substr(at, 2) == "<!" || text.substr(at, 2) == "<?";
+    if ((!may_be_long && end - at > kMostTagBytes) || text.substr(at, 9) == "<!ATTLIST") {
+      return at;
+    }
+    at = may_be_long ? at + 1 : end;
+  }
+  return std::string_view::npos;
+}
 
 struct XmlContextEnd {
   void operator()(xmlParserCtxt* context) const { xmlFreeParserCtxt(context); }
@@ -97,6 +115,14 @@ class VocReader {
       text = read_regular_file(file_, "an XML file", kMostXmlBytes);
     } catch (const InputError& error) {
       annotation_.problems.push_back({DataFault::BadLabel, "", error.what()});
+      return nullptr;
+    }
+    if (const std::size_t at = long_tag(text); at != std::string::npos) {
+      bad(static_cast<int>(
+              1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')),
+          fmt::format("a tag of more than {} bytes, or one that declares attributes: VOC's files "
+                      "have none",
+                      kMostTagBytes));
       return nullptr;
     }
     xmlInitParser();

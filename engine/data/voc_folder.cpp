@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "engine/base/in_threads.h"
 #include "engine/data/box_sets.h"
@@ -18,12 +20,63 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAnnotations = "Annotations";
-constexpr const char* kVocPictures = "JPEGImages";
+// Where annotations and pictures of one half are, relative to the data set's folder.
+struct VocPlace {
+  fs::path annotations;
+  fs::path pictures;
+};
 
 bool is_folder_there(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
+}
+
+// Annotations beside their pictures, as LabelImg and others write them; without any picture they
+// are no other data set either.
+bool holds_annotated_pictures(const fs::path& folder) {
+  const std::vector<fs::path> annotations = files_ending_in(folder, ".xml");
+  if (annotations.empty()) {
+    return false;
+  }
+  std::set<std::string> pictures;
+  for (const std::string& name : list_pictures_directly_in(folder).pictures) {
+    pictures.insert(fs::path(name).stem().string());
+  }
+  return std::any_of(
+             annotations.begin(),
+             annotations.end(),
+             [&](const fs::path& each) { return pictures.count(each.stem().string()) > 0; }) ||
+         (pictures.empty() && folders_in(folder).empty());
+}
+
+// The half of a folder, as it is divided by folders in it; of one that is not, all of it.
+struct VocLayout {
+  VocPlace training;
+  std::optional<VocPlace> testing;
+  std::optional<DataProblem> unused;  // folders
+};
+
+std::optional<VocLayout> layout_of_voc(const fs::path& folder) {
+  for (const auto& [annotations, pictures] :
+       {std::pair{"Annotations", "JPEGImages"}, std::pair{"annotations", "images"}}) {
+    if (is_folder_there(folder / annotations) && is_folder_there(folder / pictures) &&
+        (annotations[0] == 'A' || !files_ending_in(folder / annotations, ".xml").empty())) {
+      return VocLayout{{annotations, pictures}, {}, {}};
+    }
+  }
+  if (holds_annotated_pictures(folder)) {
+    return VocLayout{};
+  }
+  const std::vector<std::string> training = names_of_half(folders_in(folder), true);
+  if (training.size() != 1 || !holds_annotated_pictures(folder / training[0])) {
+    return std::nullopt;
+  }
+  const HalfFolders halves = half_folders(folder);
+  VocLayout layout{{halves.training, halves.training}, {}, unused_beside(halves, folder)};
+  if (!halves.testing.empty()) {
+    layout.testing = {halves.testing, halves.testing};
+  }
+  return layout;
 }
 
 bool is_file_there(const fs::path& path) {
@@ -31,26 +84,24 @@ bool is_file_there(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// Of a half of a data set: which pictures, and the file that says so.
+// Which pictures of a folder are of a half, and the file that says so.
 struct VocHalf {
-  fs::path list;  // empty: there is none
-  bool divided = false;
+  fs::path list;         // empty: there is none
+  bool divided = false;  // every tenth is for testing
 };
 
 VocHalf half_of_voc(const fs::path& folder, bool training) {
   const fs::path sets = folder / "ImageSets" / "Main";
-  const bool has_test = is_file_there(sets / "test.txt");
-  const auto first_there = [&](std::vector<const char*> names) {
-    for (const char* name : names) {
-      if (is_file_there(sets / name)) {
-        return sets / name;
-      }
-    }
-    return fs::path();
-  };
-  const fs::path train = has_test ? first_there({"trainval.txt", "train.txt"})
-                                  : first_there({"train.txt", "trainval.txt"});
-  const fs::path test = has_test ? sets / "test.txt" : first_there({"val.txt"});
+  std::vector<std::string> lists;
+  for (const fs::path& list : files_ending_in(sets, ".txt")) {
+    lists.push_back(list.stem().string());
+  }
+  std::vector<std::string> train = names_of_half(lists, true);
+  const std::vector<std::string> test = names_of_half(lists, false);
+  if (std::find(lists.begin(), lists.end(), "trainval") != lists.end()) {
+    const bool has_test = is_file_there(sets / "test.txt");
+    train.insert(has_test ? train.begin() : train.end(), "trainval");
+  }
   if (train.empty() != test.empty()) {
     throw InputError(sets.string(),
                      0,
@@ -60,85 +111,54 @@ VocHalf half_of_voc(const fs::path& folder, bool training) {
                          : "neither test.txt nor val.txt is here, which say what is for "
                            "testing");
   }
-  return {training ? train : test, train.empty()};
+  return train.empty() ? VocHalf{{}, true}
+                       : VocHalf{sets / ((training ? train : test).front() + ".txt"), false};
 }
 
 // The annotations of a folder by the name that they share with their picture.
 struct VocAnnotations {
-  std::vector<std::string> names;  // sorted
+  std::vector<fs::path> paths;  // sorted
   std::vector<VocAnnotation> read;
-
-  [[nodiscard]] const VocAnnotation* find(const std::string& name) const {
-    const auto found = std::lower_bound(names.begin(), names.end(), name);
-    return found == names.end() || *found != name
-               ? nullptr
-               : &read[static_cast<std::size_t>(found - names.begin())];
-  }
+  std::map<std::string, std::size_t> places;  // in these lists, by what stands before the ending
 };
 
 VocAnnotations read_annotations(const fs::path& folder) {
   VocAnnotations all;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error);
-       !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == ".xml" && path.filename().string().front() != '.') {
-      all.names.push_back(path.stem().string());
-    }
+  all.paths = files_ending_in(folder, ".xml");
+  all.read.resize(all.paths.size());
+  for (std::size_t i = 0; i < all.paths.size(); ++i) {
+    all.places.emplace(all.paths[i].stem().string(), i);
   }
-  if (error) {
-    throw InputError(folder.string(), 0, "cannot be listed: " + error.message());
-  }
-  std::sort(all.names.begin(), all.names.end());
-  all.read.resize(all.names.size());
-  if (all.names.empty()) {
+  if (all.paths.empty()) {
     return all;
   }
   const auto read = [&](Index item) {
     const auto i = static_cast<std::size_t>(item);
-    all.read[i] = read_voc_annotation(folder / (all.names[i] + ".xml"));
+    all.read[i] = read_voc_annotation(all.paths[i]);
   };
   read(0);  // alone: it makes the XML library ready
-  for_each_in_threads(std::ssize(all.names), read);
+  for_each_in_threads(std::ssize(all.paths), read);
   return all;
 }
 
-std::vector<std::string> voc_class_names(const fs::path& folder, const VocAnnotations& all) {
-  if (is_file_there(folder / "classes.txt")) {
-    return read_class_names(folder / "classes.txt");
-  }
-  std::set<std::string> names;
+void add_class_names(const VocAnnotations& all, std::set<std::string>& names) {
   for (const VocAnnotation& each : all.read) {
     for (const VocObject& object : each.objects) {
       names.insert(object.name);
     }
   }
-  for (const VocAnnotation& each : all.read) {
-    if (names.empty() && !each.problems.empty()) {
-      const DataProblem& first = each.problems.front();
-      throw InputError(fmt::format(
-          "{}{}{}; no object is named", first.where, first.where.empty() ? "" : ": ", first.what));
-    }
-  }
-  if (names.empty()) {
-    throw InputError((folder / kAnnotations).string(),
-                     0,
-                     "no object is named in these annotations: there are no classes");
-  }
-  return {names.begin(), names.end()};
 }
 
 class VocFolder {
  public:
-  VocFolder(const fs::path& folder, bool allow_unlabelled)
+  VocFolder(const fs::path& folder, VocPlace place, bool allow_unlabelled)
       : folder_(folder),
+        place_(std::move(place)),
         allow_unlabelled_(allow_unlabelled),
-        annotations_(read_annotations(folder / kAnnotations)) {
+        annotations_(read_annotations(folder / place_.annotations)) {
     files_.base = folder;
-    files_.class_names = voc_class_names(folder, annotations_);
     files_.boxes.emplace();
-    FolderListing listing = list_pictures_directly_in(folder / kVocPictures);
+    FolderListing listing = list_pictures_directly_in(folder / place_.pictures);
     SharedNames shared;
     for (const std::string& name : listing.pictures) {
       const auto [first, is_new] = pictures_.emplace(fs::path(name).stem().string(), name);
@@ -146,10 +166,41 @@ class VocFolder {
         shared.add(fmt::format("{} counts, {} is left out", first->second, name));
       }
     }
-    shared.add_problem(folder / kVocPictures,
+    shared.add_problem(folder / place_.pictures,
                        "pictures have the name of another, and share its annotation",
                        files_);
     files_.left_out = std::move(listing.left_out);
+    if (place_.annotations == place_.pictures) {
+      files_.left_out.erase(".xml");
+    }
+  }
+
+  // Those of classes.txt, else of all objects in both halves.
+  void find_classes(const std::optional<VocPlace>& other) {
+    if (is_file_there(folder_ / "classes.txt")) {
+      name_classes(read_class_names(folder_ / "classes.txt"));
+      return;
+    }
+    std::set<std::string> names;
+    add_class_names(annotations_, names);
+    if (other) {
+      add_class_names(read_annotations(folder_ / other->annotations), names);
+    }
+    for (const VocAnnotation& each : annotations_.read) {
+      if (names.empty() && !each.problems.empty()) {
+        const DataProblem& first = each.problems.front();
+        throw InputError(fmt::format("{}{}{}; no object is named",
+                                     first.where,
+                                     first.where.empty() ? "" : ": ",
+                                     first.what));
+      }
+    }
+    if (names.empty()) {
+      throw InputError((folder_ / place_.annotations).string(),
+                       0,
+                       "no object is named in these annotations: there are no classes");
+    }
+    name_classes({names.begin(), names.end()});
   }
 
   PictureFiles listed_in(const fs::path& list) {
@@ -163,7 +214,10 @@ class VocFolder {
   }
 
   PictureFiles all() {
-    std::set<std::string> names(annotations_.names.begin(), annotations_.names.end());
+    std::set<std::string> names;
+    for (const auto& [name, place] : annotations_.places) {
+      names.insert(name);
+    }
     for (const auto& [name, file] : pictures_) {
       names.insert(name);
     }
@@ -179,15 +233,21 @@ class VocFolder {
     return std::move(files_);
   }
 
+  void name_classes(std::vector<std::string> names) {
+    classes_ = numbers_of(names);
+    files_.class_names = std::move(names);
+  }
+
   void add(const std::string& name, int line) {
     const auto picture = pictures_.find(name);
-    const std::string path = fmt::format(
-        "{}/{}", kVocPictures, picture == pictures_.end() ? name + ".jpg" : picture->second);
-    const fs::path file = folder_ / kAnnotations / (name + ".xml");
-    const VocAnnotation* annotation = annotations_.find(name);
+    const std::string path =
+        (place_.pictures / (picture == pictures_.end() ? name + ".jpg" : picture->second)).string();
+    const fs::path file = folder_ / place_.annotations / (name + ".xml");
+    const auto annotation = annotations_.places.find(name);
     ReadBoxes read;
-    if (annotation != nullptr) {
-      read = boxes_of_voc(*annotation, files_.class_names, file);
+    if (annotation != annotations_.places.end()) {
+      read = boxes_of_voc(
+          annotations_.read[annotation->second], classes_, annotations_.paths[annotation->second]);
     } else if (!allow_unlabelled_) {
       read.problems.push_back(
           {DataFault::Unlabelled,
@@ -200,8 +260,10 @@ class VocFolder {
   }
 
   fs::path folder_;
+  VocPlace place_;
   bool allow_unlabelled_;
   VocAnnotations annotations_;
+  ClassNumbers classes_;
   std::map<std::string, std::string> pictures_;  // file names, by what stands before the ending
   PictureFiles files_;
 };
@@ -209,15 +271,28 @@ class VocFolder {
 }  // namespace
 
 bool is_voc_folder(const fs::path& folder) {
-  return is_folder_there(folder / kAnnotations) && is_folder_there(folder / kVocPictures);
+  return layout_of_voc(folder).has_value();
 }
 
 PictureFiles open_voc_folder(const fs::path& folder, bool training, bool allow_unlabelled) {
-  const VocHalf half = half_of_voc(folder, training);
-  VocFolder reader(folder, allow_unlabelled);
-  PictureFiles files =
-      half.divided ? tenth_or_others(reader.all(), !training) : reader.listed_in(half.list);
-  add_missing_pictures(half.divided ? folder : half.list, training, files);
+  const std::optional<VocLayout> layout = layout_of_voc(folder);
+  expects(layout.has_value(), "this is a folder of VOC's");
+  const VocHalf half = layout->testing ? VocHalf{} : half_of_voc(folder, training);
+  const bool tests = layout->testing && !training;
+  const VocPlace& place = tests ? *layout->testing : layout->training;
+  VocFolder reader(folder, place, allow_unlabelled);
+  reader.find_classes(tests ? layout->training : layout->testing);
+  PictureFiles files = half.list.empty() ? reader.all() : reader.listed_in(half.list);
+  if (!training && !half.list.empty()) {
+    files.left_out.clear();  // pictures of both halves lie in one folder
+  }
+  if (layout->unused) {
+    files.problems.push_back(*layout->unused);
+  }
+  if (half.divided) {
+    files = tenth_or_others(files, !training);
+  }
+  add_missing_pictures(half.list.empty() ? folder / place.pictures : half.list, training, files);
   return files;
 }
 

@@ -22,6 +22,7 @@ add_custom_command(OUTPUT ${pages}/written
   COMMAND ${CMAKE_COMMAND} -E touch ${pages}/written
   DEPENDS write_pages VERBATIM)
 add_custom_target(pages ALL DEPENDS ${pages}/written)
+add_dependencies(installed tessera pages)
 
 install(TARGETS tessera COMPONENT program)
 install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN *.1.gz)

@@ -15,6 +15,7 @@ add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/package/changelog.gz
   COMMAND gzip -9nkf ${PROJECT_BINARY_DIR}/package/changelog
   DEPENDS ${PROJECT_BINARY_DIR}/package/changelog VERBATIM)
 add_custom_target(changelog ALL DEPENDS ${PROJECT_BINARY_DIR}/package/changelog.gz)
+add_dependencies(installed changelog)
 foreach(name IN ITEMS tessera libtessera-dev)
   set(component program)
   if(name STREQUAL libtessera-dev)

@@ -26,6 +26,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -175,9 +176,9 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
         fmt::format("holds an earlier run ({}): {}replace it with --force, or give another folder "
                     "with --run",
                     fmt::join(found, ", "),
-                    resumable
-                        ? fmt::format("continue it with --resume {}, ", (path_ / latest).string())
-                        : ""));
+                    resumable ? fmt::format("continue it with --resume {}, ",
+                                            shell_word((path_ / latest).string()))
+                              : ""));
   }
 }
 

@@ -40,6 +40,7 @@ DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
   DataNeeds most;
   most.own_pictures = mine.own_pictures;
   most.own_cached_bytes = mine.own_cached_bytes;
+  most.own_file_bytes = mine.own_file_bytes;
   std::size_t with_largest = 0;
   const auto all = communicator.of_ranks(
       Numbers{mine.decoding_bytes, mine.data_bytes, mine.largest_bytes, mine.tested_pictures});

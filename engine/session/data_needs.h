@@ -21,6 +21,7 @@ struct DataNeeds {
   // Of this rank alone: pictures that have to be decoded, and what a cache of all of them holds.
   Index own_pictures = 0;
   Index own_cached_bytes = 0;
+  Index own_file_bytes = 0;  // of their files
 };
 
 // Adds what a data set takes that is read from beside others, by the headers of all its pictures.

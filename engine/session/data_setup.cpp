@@ -20,6 +20,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -194,8 +195,13 @@ class DataOpening {
     }
     std::string text = fmt::format("{}: {}", errors[0].where, errors[0].what);
     if (errors.size() > 1) {
-      text +=
-          fmt::format(" ({}; `tessera check-data {}` lists them)", count_of(errors), choice_.path);
+      text += fmt::format(
+          " ({}; `tessera check-data {}` lists them)", count_of(errors), shell_word(choice_.path));
+    }
+    if (!choice_.own && std::all_of(errors.begin(), errors.end(), [](const DataProblem& each) {
+          return is_of_picture(each.fault);
+        })) {
+      text += kSkipHint;
     }
     return text;
   }
@@ -277,6 +283,9 @@ class DataOpening {
         warn(choice_.path + ": " + *spare);
       }
     }
+    if (const auto few = few_tested(data_)) {
+      warn(choice_.path + ": " + *few);
+    }
     std::vector<DataProblem> problems = problems_of(data_);
     const std::vector<DataProblem> for_heads = box_problems(data_, network_);
     problems.insert(problems.end(), for_heads.begin(), for_heads.end());
@@ -293,7 +302,7 @@ class DataOpening {
       if (some.size() > most) {
         warn(fmt::format("{} more of this kind: `tessera check-data {}` lists them",
                          some.size() - most,
-                         choice_.path));
+                         shell_word(choice_.path)));
       }
     };
     warn_first(of_kind(DataFault::LeftOut), 3);
@@ -442,6 +451,7 @@ DataNeeds ListedData::needs(const RenderingRules& rules) {
       most = most_decoding(half->headers);
     }
     add_needs(half->dataset, most, mine);
+    mine.own_file_bytes += reading_rules_for(half->records).total_bytes;
   }
   mine.tested_pictures = data_.testing ? data_.testing->dataset.size() : 0;
   if (choice_.own && data_.training) {

@@ -35,6 +35,8 @@ PictureCaching::PictureCaching(Choice choice,
   share_memory();
   const std::vector<Index> contents = communicator.of_ranks(own_bytes_);
   content_bytes_ = *std::max_element(contents.begin(), contents.end());
+  const std::vector<Index> files = communicator.of_ranks(needs.own_file_bytes);
+  file_bytes_ = *std::max_element(files.begin(), files.end());
   if (choice_.request.place == Place::Off) {
     return;
   }
@@ -173,6 +175,19 @@ std::string PictureCaching::described() const {
              : fmt::format("decoded once and kept in {}: {} on each machine",
                            folder_.empty() ? "memory" : printable(folder_.string()),
                            readable_bytes(content_bytes_));
+}
+
+std::string PictureCaching::warning() const {
+  const bool chosen = choice_.request.place == Place::Automatic && place_ == Place::Folder;
+  return !chosen || content_bytes_ <= file_bytes_
+             ? ""
+             : fmt::format(
+                   "reduced pictures take {} in {}, more than their files ({}), since there "
+                   "is no memory for them: --cache FOLDER keeps them on another disk, "
+                   "--cache off decodes them in every epoch instead",
+                   readable_bytes(content_bytes_),
+                   printable(folder_.string()),
+                   readable_bytes(file_bytes_));
 }
 
 RunSummary::Cache PictureCaching::use() const {

@@ -57,6 +57,8 @@ class PictureCaching {
   [[nodiscard]] std::string place() const;
   // What happens to pictures, for people; empty where there is nothing to decode.
   [[nodiscard]] std::string described() const;
+  // That files of the run's own take more than the pictures' do; empty where they do not.
+  [[nodiscard]] std::string warning() const;
 
   // What it has come to on all ranks.
   [[nodiscard]] RunSummary::Cache use() const;
@@ -93,6 +95,7 @@ class PictureCaching {
   std::filesystem::path folder_;
   Index planned_bytes_ = 0;
   Index content_bytes_ = 0;
+  Index file_bytes_ = 0;  // of all pictures of a machine
   std::shared_ptr<PictureCache> cache_;
 };
 

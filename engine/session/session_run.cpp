@@ -107,6 +107,9 @@ PictureSources SessionRun::open_pictures() {
     if (const std::string kept = setup_.caching().described(); !kept.empty()) {
       messages_.say("pictures are " + kept + "\n");
     }
+    if (const std::string large = setup_.caching().warning(); !large.empty()) {
+      messages_.warn(large);
+    }
   });
   return sources;
 }

@@ -14,6 +14,7 @@
 #include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

@@ -13,6 +13,7 @@
 #include "engine/system/clock.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

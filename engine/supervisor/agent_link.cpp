@@ -4,6 +4,7 @@
 
 #include "engine/supervisor/remote_shell.h"
 #include "engine/system/clock.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

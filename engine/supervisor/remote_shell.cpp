@@ -1,21 +1,6 @@
 #include "engine/supervisor/remote_shell.h"
 
-#include <string_view>
-
 namespace tessera::engine {
-
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:@%+-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
-}
 
 std::vector<std::string> remote_shell_words(const std::string& remote_shell) {
   std::vector<std::string> words{remote_shell};

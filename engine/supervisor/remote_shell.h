@@ -8,9 +8,6 @@
 
 namespace tessera::engine {
 
-// A word as a shell takes it: in quotes where it has to be.
-[[nodiscard]] std::string shell_word(const std::string& word);
-
 // The remote shell with options that keep it from asking questions and from waiting for a device
 // that is off; the host follows.
 [[nodiscard]] std::vector<std::string> remote_shell_words(const std::string& remote_shell);

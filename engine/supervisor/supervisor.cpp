@@ -16,7 +16,6 @@
 #include "engine/supervisor/fault_judge.h"
 #include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/hang_watch.h"
-#include "engine/supervisor/remote_shell.h"
 #include "engine/supervisor/run_copy.h"
 #include "engine/supervisor/run_devices.h"
 #include "engine/supervisor/run_notes.h"
@@ -28,6 +27,7 @@
 #include "engine/system/stop_request.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 

@@ -60,7 +60,7 @@ expect 'also in cells' grep -qE '^anchors = [0-9.]+\.[0-9]{2},' out
 works 1 anchors "$list" --count 2
 expect 'pictures that are left out of anchors are said' grep -qE "$list: [0-9]+ of its pictures or boxes cannot be used" err
 refused_alone 'too few for 5000 anchors' anchors "$set" --count 5000
-refused_alone 'needs a data set with boxes' anchors "$folder/set/images"
+refused_alone 'images/train: nothing says what is on the 30 pictures here' anchors "$folder/set/images"
 
 # model CLASSES FILTERS
 model() {
@@ -109,8 +109,8 @@ for each in m.cfg mosaic.cfg; do
   expect "so they do where one reads, with $each" test "$(losses)" = "$(cat first)"
 done
 refused 'has 10 classes, few.cfg tells 4 apart: set classes=10 in layer 2 .* and filters=30 in layer 1' train few.cfg --data "$set" --run new
-refused '^tessera: .*000004.png: there is no such picture \(4 problems: 1 missing, 1 unlabelled, 1 bad label, 1 out of range' train m.cfg --data "$list" --run new --no-eval
-refused 'needs a data set with boxes' train m.cfg --data "$folder/set/images" --run new
+refused '^tessera: .*000004.png: there is no such picture \(5 problems: 1 missing, 1 broken, 1 unlabelled, 1 bad label, 1 out of range' train m.cfg --data "$list" --run new --no-eval
+refused 'images/train: nothing says what is on the 30 pictures here' train m.cfg --data "$folder/set/images" --run new
 expect 'nothing is begun' test ! -e new
 train 1 m.cfg --data "$list" --skip-broken
 expect 'what is skipped is said' grep -q 'labels/train/000001.txt:2: y is nan' err

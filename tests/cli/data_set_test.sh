@@ -124,7 +124,7 @@ printf 'no picture' >train/5_rain.png
 cp good.list d.list
 echo train/9_sun.png >>d.list
 run 1 check-data d.data
-expect_refusal 'd\.data: [0-9]+ problems: 2 missing, 6 broken'
+expect_refusal 'd\.data: [0-9]+ problems: 1 missing, 3 broken'
 for line in 'd\.list:17: .*there is no such picture' 'd\.list:5: ' 'd\.list:7: .*empty' 'd\.list:9: '; do
   expect "the list has $line" grep -qE "$line" out
 done
@@ -197,7 +197,7 @@ done
 works 1 check-data one --model m.cfg
 model 1 >small.cfg
 run 1 check-data one --model small.cfg
-expect_refusal 'one: 2 problems: 2 unusable'
+expect_refusal 'one: 1 problem: 1 unusable'
 
 # A few megabytes that unpack to a gigabyte more than they say are refused before they take memory.
 mkdir bomb

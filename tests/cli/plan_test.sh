@@ -27,7 +27,7 @@ cache() { grep -o '"cache":[0-9]*' "$folder/out" | head -n 1 | cut -d : -f 2; }
 works 1 plan models/yolov2-early.cfg --grid 2x2 --json
 expect 'no cache is counted of unknown pictures' test "$(cache)" -eq 0
 works 1 plan models/yolov2-early.cfg --grid 2x2 --size 96x96 --photos 100 --json
-expect 'photos of 250x188 pixels are counted where that is enough' test "$(cache)" -ge $((100 * 250 * 188 * 3))
+expect 'photos of 167x125 pixels are counted where that is enough' test "$(cache)" -ge $((100 * 167 * 125 * 3))
 expect 'with a hundredth for what leads to them' test "$(cache)" -le $((101 * 250 * 188 * 3))
 
 # A grid without a number of ranks, more ranks than tiles, other sizes and batches.

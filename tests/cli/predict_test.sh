@@ -74,6 +74,7 @@ refused '2 of 2 pictures could not be read' "${predict[@]}" "$folder/nowhere.png
 # Pictures with captions, of several folders that use the same names.
 works 1 "${predict[@]}" "$data/test/blue" "$data/test/red" --names "$folder/names.txt" --out "$folder/drawn"
 expect 'each picture is drawn under a name of its own' test "$(cd "$folder/drawn" && echo *)" = '1-2.png 1.png'
+expect 'and it is said which input it belongs to' sh -c "sed -n '/\/red\/1\.png\$/,\$p' '$folder/out' | grep -q '^  drawn in .*/drawn/1-2\.png\$'"
 expect 'as PNG' test "$(head -c 4 "$folder/drawn/1.png" | tail -c 3)" = PNG
 works 1 "${predict[@]}" "$data/test" --names "$folder/names.txt" --out "$folder/deep"
 expect 'so it is with folders in a folder' test "$(cd "$folder/deep" && echo *)" = '1-2.png 1.png'

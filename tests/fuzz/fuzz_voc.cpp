@@ -16,9 +16,10 @@ bool fuzz_voc(Bytes bytes) {
     law(!object.name.empty(), "an object has a name");
     names.insert(object.name);
   }
-  const engine::ReadBoxes all = boxes_of_voc(annotation, {names.begin(), names.end()}, file);
+  const engine::ReadBoxes all =
+      boxes_of_voc(annotation, engine::numbers_of({names.begin(), names.end()}), file);
   check_read_boxes(all, static_cast<int>(names.size()));
-  const engine::ReadBoxes some = boxes_of_voc(annotation, {"dog"}, file);
+  const engine::ReadBoxes some = boxes_of_voc(annotation, {{"dog", 0}}, file);
   check_read_boxes(some, 1);
   law(some.boxes.size() <= all.boxes.size(), "fewer classes have no more boxes");
   return is_usable(all.problems);

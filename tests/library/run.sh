@@ -39,6 +39,10 @@ build_and_run() {
 
 mkdir "$folder/digits"
 perl tests/cli/support/make_idx.pl "$folder/digits" 80 20
+rm -rf "$build"/pages "$build"/package/changelog.gz  # which a build of the program alone does not make
 cmake --install "$build" --prefix "$folder/prefix" >/dev/null
+for page in man/man1/tessera-train.1.gz doc/tessera/changelog.gz; do
+  [ -s "$folder/prefix/share/$page" ] || { echo "library: cmake --install lacks share/$page" >&2; exit 1; }
+done
 build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles train choose
 build_and_run added "-DTESSERA_SOURCE=$PWD" -- "${added[@]}"

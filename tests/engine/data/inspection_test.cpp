@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include "tests/engine/data/samples.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
@@ -63,6 +65,7 @@ TEST_CASE("missing, empty, broken and unreadable pictures are all found, each at
   CHECK(bad[2].problem.fault == DataFault::Unreadable);
   CHECK(bad[3].problem.fault == DataFault::Missing);
   CHECK(bad[3].problem.where == (folder / "d.list").string() + ":201");
+  CHECK(count(problems_of(data), DataFault::Missing) == 1);  // both halves have this list
   data.training->drop({20, 70, 150, 200});
   CHECK(data.training->dataset.size() == 197);
   CHECK(data.training->dataset.place(20) == (folder / "d.list").string() + ":22");
@@ -82,6 +85,51 @@ TEST_CASE("the same picture twice, and one for training and testing, are found b
   CHECK(count(problems, DataFault::InBothHalves) == 1);
   CHECK(count(problems, DataFault::Unbalanced) == 1);  // none of a to test with
   CHECK(count_of(problems) == "3 problems: 1 duplicate, 1 in both halves, 1 unbalanced");
+}
+
+TEST_CASE("a picture that was cut off is found at its end, and what follows a picture is none") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 4; ++i) {
+    tests::write_jpeg(folder / "train/a" / (std::to_string(i) + ".jpg"),
+                      64,
+                      64,
+                      3,
+                      tests::random_bytes(12288, i));
+  }
+  write_picture(folder / "train/a/4.png", 4);
+  write_picture(folder / "test/a/5.png", 5);
+  const auto append = [&](const char* name) {
+    std::ofstream(folder / name, std::ios::app) << std::string(5000, 'x');
+  };
+  append("train/a/1.jpg");  // as some cameras do
+  fs::resize_file(folder / "train/a/2.jpg", fs::file_size(folder / "train/a/2.jpg") - 2);
+  fs::resize_file(folder / "train/a/3.jpg", fs::file_size(folder / "train/a/3.jpg") / 2);
+  append("train/a/3.jpg");
+  fs::resize_file(folder / "train/a/4.png", fs::file_size(folder / "train/a/4.png") - 12);
+  const engine::Dataset pictures = engine::list_dataset(folder.path(), Split::Train, 3);
+  const engine::PictureFiles& files = *pictures.files();
+  engine::PictureRecords records = record_sizes(files);
+  record_contents(files, reading_rules_for(records), records);
+  const auto bad = bad_pictures(files, records, {}, decoding_of_each(files, {}));
+  REQUIRE(bad.size() == 3);
+  CHECK(bad[0].item == 2);
+  CHECK(has(bad[0].problem.what, "cut off"));
+  CHECK(bad[1].item == 3);
+  CHECK(bad[2].item == 4);
+}
+
+TEST_CASE("it is said where very few pictures are there to test with") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 60; ++i) {
+    write_picture(folder / "train/a" / (std::to_string(i) + ".png"), i);
+  }
+  write_picture(folder / "test/a/0.png", 100);
+  CHECK(has(few_tested(inspected(folder.path())).value_or(""),
+            "1 picture to test with beside 60 to train on"));
+  for (int i = 1; i < 10; ++i) {
+    write_picture(folder / "test/a" / (std::to_string(i) + ".png"), 100 + i);
+  }
+  CHECK(!few_tested(inspected(folder.path())));
 }
 
 TEST_CASE("a data set is summed up in a line") {

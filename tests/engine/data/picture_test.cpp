@@ -183,13 +183,17 @@ TEST_CASE("an orientation that EXIF does not have changes nothing") {
   }
 }
 
-TEST_CASE("pictures are reduced by powers of two, as long as what is needed is kept") {
+TEST_CASE("pictures are reduced by 1, 2, 3, 4, 6, 8, ..., as long as what is needed is kept") {
   CHECK(engine::reduction_for(3000, 4000, {64, 64}) == 32);
   CHECK(engine::reduction_for(128, 4000, {64, 64}) == 2);
   CHECK(engine::reduction_for(127, 4000, {64, 64}) == 1);
   CHECK(engine::reduction_for(10, 10, {64, 64}) == 1);
   CHECK(engine::reduction_for(3000, 4000, {}) == 1);
   CHECK(engine::reduction_for(5, 4, {0, 0}) == 4);
+  for (const Index reduction : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
+    CHECK(engine::reduction_for(reduction * 10, reduction * 10 + 9, {10, 10}) == reduction);
+    CHECK(engine::reduction_for(reduction * 10 + 9, reduction * 10 + 9, {10, 10}) == reduction);
+  }
 }
 
 TEST_CASE("what is needed of pictures is the input at the largest zoom and the strongest aspect") {
@@ -246,11 +250,14 @@ TEST_CASE("a reduced picture is rendered where the whole one is, turned or not")
     // Per pixel of displacement values change by 0.006.
     const auto check = [&](const Bytes& file, double tolerance) {
       const Picture whole = decode_picture(file, "a", 3);
-      const Picture reduced = decode_picture(file, "a", 3, {30, 30});
-      CHECK(reduced.reduction == 8);
-      CHECK(reduced.shape == whole.shape);
-      CHECK(reduced.bytes.size() * 60 < whole.bytes.size());
-      CHECK(largest_difference(rendered(whole, input), rendered(reduced, input)) < tolerance);
+      for (const Index reduction : {3, 6, 8}) {
+        const Picture reduced =
+            decode_picture(file, "a", 3, {kRows / reduction, kRows / reduction});
+        CHECK(reduced.reduction == reduction);
+        CHECK(reduced.shape == whole.shape);
+        CHECK(std::ssize(reduced.bytes) * (reduction * reduction - 4) < std::ssize(whole.bytes));
+        CHECK(largest_difference(rendered(whole, input), rendered(reduced, input)) < tolerance);
+      }
     };
     check(tests::turned_png(written_png(rows, cols, 3, pixels), orientation), 0.006);
     check(tests::turned_jpeg(written_jpeg(rows, cols, 3, pixels), orientation), 0.014);
@@ -332,6 +339,17 @@ TEST_CASE("a header that says more pixels than the file can hold is refused befo
   frame[5] = 0xf0;
   frame[7] = 0xf0;
   CHECK(has(refusal(jpeg), "at most 2^26"));
+  Bytes bmp(54);
+  bmp[0] = 'B';
+  bmp[1] = 'M';
+  bmp[10] = 54;  // where pixels begin
+  bmp[14] = 40;  // bytes of the header
+  for (const std::size_t side : {18, 22}) {
+    std::fill_n(bmp.begin() + static_cast<std::ptrdiff_t>(side), 3, 0xff);
+    bmp[side + 3] = 0x7f;
+  }
+  bmp[28] = 32;  // bits of a pixel
+  CHECK(has(refusal(bmp), "at most 2^26"));
   Bytes png = corpus("valid_grey.png");
   png[18] = 0x20;
   png[22] = 0x10;

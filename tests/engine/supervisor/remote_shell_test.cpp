@@ -6,14 +6,6 @@
 
 namespace tessera::engine {
 
-TEST_CASE("words of a shell are quoted where they have to be") {
-  CHECK(shell_word("/opt/tessera-1.0") == "/opt/tessera-1.0");
-  CHECK(shell_word("a b") == "'a b'");
-  CHECK(shell_word("it's") == "'it'\\''s'");
-  CHECK(shell_word("$(reboot)") == "'$(reboot)'");
-  CHECK(shell_word("").size() == 2);
-}
-
 TEST_CASE("ssh asks no questions, and another remote shell is called as it is") {
   const auto words = remote_command("/usr/bin/ssh", "pi2", "true");
   CHECK(std::count(words.begin(), words.end(), "BatchMode=yes") == 1);
