@@ -18,6 +18,8 @@ namespace tessera::engine {
 
 namespace {
 
+constexpr Index kMostGenerations = 1'000'000'000;  // one more is a number still
+
 // A record names programs that are run as this user: that of somebody else, put into a folder that
 // many can write to, would be theirs to choose. None where it cannot be read.
 std::optional<std::string> text_of_own_record(const std::filesystem::path& path) {
@@ -40,6 +42,15 @@ std::optional<std::string> text_of_own_record(const std::filesystem::path& path)
   }
   // The file that was looked at, whatever has the name by now.
   return read_json_text(fmt::format("/proc/self/fd/{}", file.number()));
+}
+
+// Throws a nlohmann::json::exception where it is none, or too large.
+Index whole_number_in(const nlohmann::json& value, Index most) {
+  const auto number = value.is_number_integer() ? value.get<Index>() : Index{-1};
+  if (number < 0 || number > most) {
+    throw nlohmann::json::out_of_range::create(401, "number", &value);
+  }
+  return number;
 }
 
 }  // namespace
@@ -73,16 +84,18 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.folder = read.at("folder").get<std::string>();
     record.run_folder = read.at("run_folder").get<std::string>();
     record.remote_shell = read.at("remote_shell").get<std::string>();
-    record.generation = read.at("generation").get<Index>();
+    record.generation = whole_number_in(read.at("generation"), kMostGenerations);
     record.supervisor = read.value("supervisor", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
-      record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
+      record.hosts.push_back(
+          {host.at("name").get<std::string>(),
+           static_cast<int>(whole_number_in(host.at("ranks"), kMostRanksOfHost))});
     }
   } catch (const nlohmann::json::exception&) {
     throw InputError(printable(file.string()) + " is damaged");
   }
   const bool sound = is_run_number(record.run_number) && !record.words.empty() &&
-                     !record.hosts.empty() && record.generation >= 0 &&
+                     !record.hosts.empty() && record.hosts.size() <= kMostHosts &&
                      (record.supervisor.empty() || is_run_number(record.supervisor)) &&
                      std::all_of(record.hosts.begin(), record.hosts.end(), [](const Host& host) {
                        return is_host_name(host.name) && host.ranks >= 1;
