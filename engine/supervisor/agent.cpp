@@ -35,6 +35,7 @@
 #include "engine/system/host_name.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -103,7 +104,9 @@ class Agent {
   double beat_s_ = 0;
   double limit_s_ = kUsualSilence_s;
   std::string run_;
+  std::string host_;  // this device, as the host file has it
   std::optional<StateFolder> state_;
+  bool keeps_ = false;  // there may be what ranks have kept in it
   std::map<std::string, std::string> environment_;
   std::string folder_;
   std::list<RankProcess> ranks_;
@@ -122,6 +125,18 @@ class Agent {
   double noted_s_ = 0;  // when it was last noted that the supervisor is heard
   bool ends_ = false;
 };
+
+// With more ranks to a processor each waits so long for its turn that it counts as gone.
+void expect_turns(Index ranks) {
+  constexpr Index kMostOfProcessor = 16;
+  const Index processors = std::max(1U, std::thread::hardware_concurrency());
+  if (ranks > kMostOfProcessor * processors) {
+    throw InputError(fmt::format("{} ranks on {}: expected at most {} for each",
+                                 ranks,
+                                 counted(processors, "processor"),
+                                 kMostOfProcessor));
+  }
+}
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -210,7 +225,7 @@ bool Agent::is_abandoned() {
       take_over();
     }
   }
-  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !state_);
+  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !keeps_);
   if (gone && state_) {
     state_->remove();
   }
@@ -219,10 +234,13 @@ bool Agent::is_abandoned() {
 
 // From here on another agent of this run ends.
 void Agent::take_state() {
-  state_.emplace(run_);
+  state_.emplace(run_, FolderHolder{supervisor_id_.number, host_});
   // An agent before this one has begun, if this file is there.
   const std::filesystem::path begun = state_->path() / kBegunName;
-  Descriptor(::open(begun.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  keeps_ = !Descriptor(::open(begun.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                              S_IRUSR | S_IWUSR))
+                .is_open();
   struct stat status = {};
   begun_ = ::lstat(begun.c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
   remove_segments();  // of ranks that ended with that agent
@@ -355,11 +373,14 @@ void Agent::take(const json& message) {
     }
   } catch (const std::exception& error) {
     supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
+    ends_ = ends_ || what == "hello";
   }
 }
 
 void Agent::greet(const json& message) {
   run_ = text_in(message, "run");
+  host_ = text_in(message, "host");
+  expect_turns(number_in(message, "ranks", 1));
   limit_s_ = static_cast<double>(number_in(message, "limit_ms", 3000)) / 1000;
   folder_ = text_in(message, "folder");
   const auto variables = message.find("environment");
@@ -400,8 +421,8 @@ void Agent::start(const json& message) {
   if (!state_ || ranks == message.end() || !ranks->is_array()) {
     throw InputError("a world was to start before it was told of");
   }
+  keeps_ = true;
   note_that_ranks_start();
-  // What the words name, in a folder that has the same name on all devices.
   if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
     for (const auto& [name, text] : files->items()) {
       if (is_mirrored_name(name) && text.is_string()) {
@@ -429,8 +450,13 @@ void Agent::start_rank(const json& message, int rank) {
                                          {STDERR_FILENO, STDERR_FILENO},
                                          {kPmi, rank_pmi.number()},
                                          {kStatus, rank_status.number()}}};
+  // Files that came with the message are here in a folder that may have another name.
+  const std::filesystem::path sent_from = text_in(message, "folder");
   for (const json& word : message.at("words")) {
-    program.words.push_back(word.get<std::string>());
+    const std::filesystem::path path = word.get<std::string>();
+    program.words.push_back(!sent_from.empty() && path.parent_path() == sent_from
+                                ? (state_->path() / path.filename()).string()
+                                : path.string());
   }
   const std::size_t here = message.at("ranks").size();
   program.environment["PMI_FD"] = fmt::format("{}", kPmi);

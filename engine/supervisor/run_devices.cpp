@@ -19,8 +19,12 @@ namespace {
 
 using nlohmann::json;
 
-json environment_for_ranks() {
+// Those of one machine listen on its loopback alone, unless somebody has said otherwise.
+json environment_for_ranks(bool of_one_machine) {
   json variables = json::object();
+  if (of_one_machine) {
+    variables["UCX_NET_DEVICES"] = "lo";
+  }
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
     const std::string name = text.substr(0, text.find('='));
@@ -69,10 +73,12 @@ void RunDevices::start_agent(int device) {
                           {"limit_ms", static_cast<Index>(silence_s_ * 1000)},
                           {"folder", record_.folder},
                           {"place", device},
+                          {"host", name_of(device)},
+                          {"ranks", link(device).host().ranks},
                           {"takes_over", request_.takes_over ? 1 : 0},
                           {"leads", leads_ ? 1 : 0},
                           {"record", to_json(record_)},
-                          {"environment", environment_for_ranks()}});
+                          {"environment", environment_for_ranks(size() == 1)}});
 }
 
 void RunDevices::reach_all() {
@@ -202,7 +208,7 @@ bool RunDevices::take(int device, const json& message) {
     say("another device has taken this run over: it ends here");
     led_by_another_ = true;
   } else if (what == "problem") {
-    say(name_of(device) + ": " + text_in(message, "text"));
+    take_problem(device, name_of(device) + ": " + text_in(message, "text"));
   } else {
     return false;
   }
@@ -221,6 +227,21 @@ void RunDevices::take_refusal(int device) {
     roster_.missed(device, now_s());
   } else {
     refused_[device] = now_s();
+  }
+}
+
+// An agent that has not begun ends by it.
+void RunDevices::take_problem(int device, const std::string& what) {
+  const bool begins = link(device).state() == AgentLink::State::Starting;
+  if (begins && !leads_ && (!request_.goes_on || link(device).is_here())) {
+    throw InputError(what);
+  }
+  say(what);
+  if (begins) {
+    link(device).drop();
+    if (leads_) {
+      roster_.missed(device, now_s());
+    }
   }
 }
 

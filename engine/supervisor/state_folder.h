@@ -15,12 +15,21 @@ namespace tessera::engine {
 [[nodiscard]] bool is_run_number(std::string_view text);
 [[nodiscard]] std::string new_run_number();
 
+// Of whom an agent is: words without blanks.
+struct FolderHolder {
+  std::string supervisor;
+  std::string host;  // as the host file has it
+};
+
 class StateFolder {
  public:
   // Makes the folder or takes it over from an agent that is left, which is ended first. Removes
   // those of other runs of this user that no agent has and that are older than an hour. Throws
-  // InputError, also where somebody else has made it.
-  explicit StateFolder(const std::string& run, const std::filesystem::path& parent = "/dev/shm");
+  // InputError, also where an agent has it that the same supervisor has started by another name of
+  // this machine.
+  explicit StateFolder(const std::string& run,
+                       const FolderHolder& holder = {},
+                       const std::filesystem::path& parent = "/dev/shm");
   ~StateFolder() = default;
   StateFolder(const StateFolder&) = delete;
   StateFolder& operator=(const StateFolder&) = delete;
@@ -30,11 +39,13 @@ class StateFolder {
   // With all that is in it.
   void remove();
 
+  // The one that this user has, or would make: under another name where somebody else has taken
+  // that of the run.
   [[nodiscard]] static std::filesystem::path of_run(
       const std::string& run, const std::filesystem::path& parent = "/dev/shm");
 
  private:
-  void lock();
+  void lock(const FolderHolder& holder);
 
   std::filesystem::path path_;
   Descriptor lock_;
