@@ -28,11 +28,13 @@
 #include "engine/supervisor/leadership.h"
 #include "engine/supervisor/left_segments.h"
 #include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/pmi_server.h"
 #include "engine/supervisor/run_record.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
 #include "engine/system/host_name.h"
+#include "engine/system/limits.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
@@ -59,6 +61,7 @@ struct RankProcess {
   double heard_s;
   bool speaks = false;  // it has been heard of: before, it may still be starting
   bool told_late = false;
+  std::optional<int> aborted;  // the exit code that it was to have when MPI gave up
 };
 
 class Agent {
@@ -136,6 +139,22 @@ void expect_turns(Index ranks) {
                                  counted(processors, "processor"),
                                  kMostOfProcessor));
   }
+}
+
+// What a device has little of that ranks may have failed for.
+std::string limits_of_ranks(Index ranks) {
+  constexpr Index kMpiOfRank = Index{8} << 20U;  // twice what UCX takes
+  std::error_code error;
+  const std::filesystem::path memory = "/dev/shm";
+  const auto room = std::filesystem::space(memory, error);
+  std::string text = tight_limits();
+  if (!error && std::cmp_less(room.available, ranks * kMpiOfRank)) {
+    text += fmt::format("{}{} has {} left, of which MPI takes several MiB for each rank",
+                        text.empty() ? "" : ", ",
+                        memory.string(),
+                        readable_bytes(static_cast<Index>(room.available)));
+  }
+  return text;
 }
 
 volatile std::sig_atomic_t asked_to_end = 0;
@@ -504,6 +523,10 @@ void Agent::tell_rank(const json& message) {
 
 void Agent::look_at_rank(RankProcess& rank) {
   for (const std::string& line : rank.pmi.receive()) {
+    if (const auto code = abort_code_in(line)) {
+      rank.aborted = code;
+      rank.process.kill_group();
+    }
     supervisor_.send(json{{"is", "pmi"}, {"world", world_}, {"rank", rank.rank}, {"line", line}});
   }
   for (const std::string& line : rank.status.receive()) {
@@ -531,18 +554,19 @@ void Agent::look_at_ranks() {
     look_at_rank(rank);
   }
   for (auto rank = ranks_.begin(); rank != ranks_.end();) {
-    const auto& end = rank->process.look();
-    if (!end) {
+    if (!rank->process.look()) {
       ++rank;
       continue;
     }
     look_at_rank(*rank);  // what it said last
+    const ProcessEnd end = rank->aborted ? ProcessEnd{*rank->aborted, 0} : *rank->process.look();
     const Index kills = kills_for_memory();
     supervisor_.send(json{{"is", "exit"},
                           {"world", world_},
                           {"rank", rank->rank},
-                          {"code", end->code},
-                          {"signal", end->signal},
+                          {"code", end.code},
+                          {"signal", end.signal},
+                          {"limits", limits_of_ranks(std::ssize(ranks_))},
                           {"memory", kills > killed_for_memory_ ? 1 : 0}});
     killed_for_memory_ = kills;
     rank = ranks_.erase(rank);

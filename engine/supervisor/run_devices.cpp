@@ -7,6 +7,7 @@
 
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
+#include "engine/system/limits.h"
 #include "engine/system/stop_request.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -156,7 +157,14 @@ void RunDevices::leave_out_missing() {
     if (link(device).is_ready()) {
       continue;
     }
-    if (!request_.goes_on || link(device).is_here()) {
+    if (link(device).is_here()) {
+      const std::string limits = tight_limits();
+      throw InputError(fmt::format("{} cannot be started on this machine{}{}",
+                                   request_.agents.program,
+                                   limits.empty() ? "" : ": ",
+                                   limits));
+    }
+    if (!request_.goes_on) {
       throw InputError(
           fmt::format("{} cannot be reached: does `{} {} true` work without a question, "
                       "and is {} there?",

@@ -1,11 +1,14 @@
 #include "engine/supervisor/world.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 namespace tessera::engine {
 
 namespace {
+
+constexpr int kSignalled = 128;
 
 std::vector<int> ranks_of_devices(const std::vector<int>& devices) {
   std::vector<int> counts;
@@ -75,9 +78,19 @@ bool World::all_ended() const {
 }
 
 bool is_deliberate(const ProcessEnd& end) {
-  constexpr int kSignalled = 128;
   return end.signal == 0 && (end.code <= kWrongInput || end.code == kSignalled + SIGHUP ||
                              end.code == kSignalled + SIGINT || end.code == kSignalled + SIGTERM);
+}
+
+bool is_crash(const ProcessEnd& end) {
+  constexpr std::array kOwn{
+      SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
+  return end.signal == 0 ? !is_deliberate(end) && end.code != kWaitedTooLong
+                         : std::find(kOwn.begin(), kOwn.end(), end.signal) != kOwn.end();
+}
+
+int exit_code_of(const ProcessEnd& end) {
+  return end.signal == 0 ? end.code : kSignalled + end.signal;
 }
 
 }  // namespace tessera::engine

@@ -68,4 +68,10 @@ inline constexpr int kWaitedTooLong = 75;  // for other ranks, also while they s
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);
 
+// Whether a rank has ended otherwise by its own doing: nobody has killed it.
+[[nodiscard]] bool is_crash(const ProcessEnd& end);
+
+// As a shell reports it.
+[[nodiscard]] int exit_code_of(const ProcessEnd& end);
+
 }  // namespace tessera::engine
