@@ -68,10 +68,11 @@ TEST_CASE("what is newer over there is left as it is, unless it is to be overwri
     const auto words = rsync_words(call);
     return std::count(words.begin(), words.end(), word) == 1;
   };
-  CHECK(has({.host = "pi2", .path = "/x"}, "--update"));
-  CHECK_FALSE(has({.host = "pi2", .path = "/x", .overwrite = true}, "--update"));
+  CHECK(has({.remote_shell = "ssh", .host = "pi2", .path = "/x"}, "--update"));
+  CHECK_FALSE(
+      has({.remote_shell = "ssh", .host = "pi2", .path = "/x", .overwrite = true}, "--update"));
   for (const RsyncPass pass : {RsyncPass::FindNewer, RsyncPass::Compare}) {
-    CHECK(has({.host = "pi2", .path = "/x", .pass = pass}, "--dry-run"));
+    CHECK(has({.remote_shell = "ssh", .host = "pi2", .path = "/x", .pass = pass}, "--dry-run"));
   }
   CHECK(newer_file("sub/my file is newer") == "sub/my file");
   CHECK_FALSE(newer_file("<f+++++++++ 1234"));
