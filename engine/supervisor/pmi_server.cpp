@@ -50,13 +50,14 @@ std::string process_mapping(const std::vector<int>& ranks_of_machines) {
 }
 
 std::optional<int> abort_code_in(const std::string& line) {
-  constexpr unsigned kBitsOfCode = 0xff;
+  constexpr int kMostExitCode = 255;
+  constexpr int kOfMpi = 15;  // MPI_ERR_OTHER
   Fields fields = fields_of(line);
   if (fields["cmd"] != "abort") {
     return std::nullopt;
   }
-  return static_cast<int>(static_cast<unsigned>(std::atoi(fields["exitcode"].c_str())) &
-                          kBitsOfCode);
+  const int code = std::atoi(fields["exitcode"].c_str());
+  return code >= 0 && code <= kMostExitCode ? code : kOfMpi;
 }
 
 PmiServer::PmiServer(int ranks, std::string mapping)

@@ -18,7 +18,7 @@ namespace tessera::engine {
 [[nodiscard]] std::string process_mapping(const std::vector<int>& ranks_of_machines);
 
 // The exit code with which a rank asks for the end of all in this line, and waits for it; nothing
-// where it does not.
+// where it does not. Codes of MPI's own errors, which are larger than any exit code, are one.
 [[nodiscard]] std::optional<int> abort_code_in(const std::string& line);
 
 class PmiServer {
