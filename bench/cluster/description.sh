@@ -121,6 +121,17 @@ warn_of_too_few_processors() {
   warn "the devices want $(printf '%.2f' "$1") processors and this machine has $here_for_them for them: times will mean nothing; $2."
 }
 
+# warn_of_small_shares: where the quota of a device is used up in most periods.
+warn_of_small_shares() {
+  local name smallest
+  smallest=$(for name in "${names[@]}"; do echo "${property[$name.cores]}"; done | sort -g | head -n 1)
+  awk -v share="$smallest" -v k="$dilation" -v n="$(processors)" -v total="$(cores_of_devices)" 'BEGIN {
+    most = 0.9 * n / total
+    if (share * k < 0.1 && most > k)
+      printf "With %.2g of a core a device stands still for most of the time, and single steps mean little; --dilate %.3g, or max, gives it %.2g.\n", share * k, most, share * most
+  }'
+}
+
 # times NUMBER FACTOR
 times() { awk -v number="$1" -v k="$2" 'BEGIN { printf "%.6g", number * k }'; }
 

@@ -132,6 +132,7 @@ print_summary() {
   done
   [ "$wire_apart" = no ] || echo 'The wire has a processor of its own; devices are charged for each byte instead.'
   [ ! -s "$state/paced" ] || echo "Shares are such that devices which compute all at once do so at these speeds; single runs had $(paced_range) of them."
+  [ "$slow_by" = pace ] || warn_of_small_shares
   if [ "$dilation" = 1 ]; then
     echo 'Real time: a second here is a second on the devices.'
   else

@@ -55,14 +55,17 @@ bool reader_has_gone(const std::system_error& error) {
 
 // Says what went wrong, in one line, and returns the exit code that belongs to it.
 int report(const std::exception& error) {
-  if (dynamic_cast<const InputError*>(&error) != nullptr) {
+  if (dynamic_cast<const InputError*>(&error) != nullptr ||
+      dynamic_cast<const Stopped*>(&error) != nullptr) {
     complain(error.what());
     return exit_code_of(error);
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    complain(
-        "there is not enough memory: use fewer images at a time (--batch, --subdivisions) or more "
-        "ranks; `tessera plan` says what each needs");
+    const std::string limits = tight_limits();
+    complain(fmt::format(
+        "there is not enough memory{}: use fewer images at a time (--batch, --subdivisions) or "
+        "more ranks; `tessera plan` says what each needs",
+        limits.empty() ? "" : fmt::format(" ({})", limits)));
     return exit_code_of(error);
   }
   if (const auto* failure = dynamic_cast<const std::system_error*>(&error)) {
@@ -295,10 +298,8 @@ void fill_standard_streams() {
   }
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv) {
-  fill_standard_streams();
+// Not part of run_program(): what it has on the stack is not to be there before limits are known.
+[[gnu::noinline]] int run_usual_program(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
   std::signal(SIGPIPE, SIG_IGN);  // nor is a reader who has gone away
   if (is_agent(argc, argv)) {
@@ -314,6 +315,18 @@ int run_program(int argc, char** argv) {
   const bool chooses = program.got_subcommand("choose") && !commands.choose.dry_run;
   const bool trains = (program.got_subcommand("train") || chooses) && start.line.answer.empty();
   return trains ? exit_code : finish_output(exit_code);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  fill_standard_streams();
+  try {
+    expect_enough_for_any_program();
+  } catch (const InputError& error) {
+    return report(error);
+  }
+  return run_usual_program(argc, argv);
 }
 
 }  // namespace tessera::engine

@@ -86,6 +86,16 @@ std::string unexpected_words(const CLI::App& command, const std::vector<std::str
                      at > 0 ? fmt::format(" after '{}'", printable_start(words[at - 1])) : "");
 }
 
+// `tessera run -n 2 train ...`: whether the command to run begins without what keeps its options
+// from being those of `run`.
+bool lacks_dashes(const CLI::App& command, const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 2> kCommands{"train", "choose"};
+  return command.get_name() == "run" &&
+         std::find(words.begin(), words.end(), "--") == words.end() &&
+         std::find_first_of(words.begin(), words.end(), kCommands.begin(), kCommands.end()) !=
+             words.end();
+}
+
 // What is wrong with the command line, and whose help to look at.
 std::string complaint(const CLI::App& program,
                       const CLI::ParseError& error,
@@ -93,6 +103,10 @@ std::string complaint(const CLI::App& program,
   const auto given = program.get_subcommands();
   if (!given.empty()) {
     const CLI::App& command = *given.front();
+    if (lacks_dashes(command, words)) {
+      return "expected -- between the options of run and the command that it is to run, as in: "
+             "tessera run -n 2 -- train ... (see tessera run --help)";
+    }
     // A word that was misspelt may also be one that is missing now.
     const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                             dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;

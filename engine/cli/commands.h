@@ -66,6 +66,7 @@ struct DeployCommand {
   std::string data;
   std::string data_map;
   bool dry_run = false;
+  bool overwrite = false;
 };
 // Prints what is copied; returns whether each device has what it needs.
 [[nodiscard]] bool run_deploy(const DeployCommand& command);

@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
@@ -20,16 +18,6 @@
 namespace tessera::engine {
 
 namespace {
-
-partitioner::DataMap map_in_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || !text) {
-    throw InputError(path, 0, "cannot be read");
-  }
-  return partitioner::parse_data_map(text.str(), path);
-}
 
 // Files that name others mean nothing without them.
 void expect_folder(const std::string& data) {
@@ -55,12 +43,14 @@ bool run_deploy(const DeployCommand& command) {
                         .paths = {command.paths.begin(), command.paths.end()},
                         .data = {.path = command.data},
                         .dry_run = command.dry_run,
+                        .overwrite = command.overwrite,
                         .say = [](const std::string& line) {
                           fmt::print("{}\n", printable(line));
                           std::fflush(stdout);
                         }};
   if (!command.data_map.empty()) {
-    deployment.data.map = map_in_file(command.data_map);
+    deployment.data.map =
+        partitioner::parse_data_map(partitioner::read_data_map(command.data_map), command.data_map);
   }
   const std::vector<Finding> findings = deploy(deployment);
   print_findings(findings);

@@ -68,6 +68,10 @@ void add_deploy(CLI::App& program, DeployCommand& command) {
       ->needs(data);
   add_remote_shell(app, command.remote_shell);
   app.add_flag("--dry-run", command.dry_run, "say what would be copied, and copy nothing");
+  app.add_flag("--overwrite",
+               command.overwrite,
+               "replace files on devices that are newer and different; without it they are named, "
+               "and nothing is copied");
 }
 
 void add_run(CLI::App& program, RunCommand& command) {

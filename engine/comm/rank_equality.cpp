@@ -26,6 +26,16 @@ std::string rank_on(int rank, std::string_view host) {
   return fmt::format("rank {} ({})", rank, host);
 }
 
+std::optional<std::string> named_problem(const Communicator& communicator,
+                                         const std::optional<std::string>& problem,
+                                         bool looked) {
+  const std::vector<int> have = communicator.of_ranks(static_cast<int>(problem.has_value()));
+  const std::vector<int> could = communicator.of_ranks(static_cast<int>(looked));
+  return problem && have != could
+             ? fmt::format("{}: {}", rank_on(communicator.rank(), host_name()), *problem)
+             : problem;
+}
+
 void expect_same(std::string_view text, const std::string& what, const Communicator& communicator) {
   Fingerprint print;
   print.add(text);

@@ -17,6 +17,8 @@ const char* hint(int error_number) {
       return "; free some space or choose another folder, then run again";
     case EFBIG:
       return "; choose a folder on a file system without this limit, or raise 'ulimit -f'";
+    case EMFILE:
+      return "; raise 'ulimit -n'";
     case EACCES:
     case EPERM:
       return "; check who owns the file and its folder";

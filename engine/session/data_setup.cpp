@@ -207,13 +207,7 @@ class DataOpening {
   }
 
   void refuse_problems() const {
-    std::optional<std::string> mine = refusal();
-    const std::vector<int> refuse = communicator_.of_ranks(static_cast<int>(mine.has_value()));
-    const std::vector<int> read = communicator_.of_ranks(static_cast<int>(reads_));
-    if (mine && refuse != read) {  // not what all of them have
-      mine = fmt::format("{}: {}", rank_on(communicator_.rank(), host_name()), *mine);
-    }
-    throw_agreed(communicator_, mine);
+    throw_agreed(communicator_, named_problem(communicator_, refusal(), reads_));
   }
 
   void compare() const {
@@ -369,14 +363,15 @@ ListedData::ListedData(DataChoice choice,
     return InspectedHalf(
         open_labelled(choice_.path, split, network, choice_.model, choice_.allow_unlabelled));
   };
-  throw_agreed(communicator, problem_of([&] {
-                 if (reads_ && choice_.training) {
-                   data_.training.emplace(half(Split::Train));
-                 }
-                 if (reads_ && choice_.testing) {
-                   data_.testing.emplace(half(Split::Test));
-                 }
-               }));
+  const auto problem = problem_of([&] {
+    if (reads_ && choice_.training) {
+      data_.training.emplace(half(Split::Train));
+    }
+    if (reads_ && choice_.testing) {
+      data_.testing.emplace(half(Split::Test));
+    }
+  });
+  throw_agreed(communicator, named_problem(communicator, problem, reads_));
 }
 
 // What the rank has; nothing where it has no folder and needs none.

@@ -14,7 +14,6 @@
 #include "engine/moving/move_lists.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
-#include "partitioner/base/regular_file.h"
 #include "partitioner/plan/image_shares.h"
 
 namespace tessera::engine {
@@ -22,11 +21,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr const char* kOption = "--data-map";
-constexpr Index kMostBytes = Index{1} << 26U;
-
-std::string read_map(const std::string& file) {
-  return read_regular_file(file, "a data map", kMostBytes);
-}
 
 void refuse(bool condition, const std::string& why) {
   if (condition) {
@@ -43,7 +37,7 @@ MappedData::MappedData(const TrainingRequest& request,
                        const Communicator& communicator)
     : communicator_(communicator), file_(request.data_map) {
   std::optional<std::string> text;
-  on_root(communicator, [&] { text = read_map(file_); });
+  on_root(communicator, [&] { text = partitioner::read_data_map(file_); });
   text = communicator.agree(text);
   map_ = agreed(communicator, [&] { return partitioner::parse_data_map(*text, file_); });
   refuse(std::ssize(map_.before) != communicator.size(),
@@ -172,7 +166,7 @@ void warn_of_other_data_map(const std::string& resume,
   std::error_code error;
   const bool had_one = std::filesystem::exists(file, error);
   std::string before;
-  if (had_one && problem_of([&] { before = read_map(file.string()); })) {
+  if (had_one && problem_of([&] { before = partitioner::read_data_map(file); })) {
     return;  // what cannot be read cannot be compared
   }
   if (before != now) {

@@ -17,7 +17,10 @@ namespace tessera::engine {
 partitioner::ModelFile load_model(const std::string& path,
                                   const Communicator& communicator,
                                   const SessionObserver& observer) {
-  auto model = agreed(communicator, [&] { return partitioner::read_model(path); });
+  partitioner::ModelFile model;
+  throw_agreed(
+      communicator,
+      named_problem(communicator, problem_of([&] { model = partitioner::read_model(path); })));
   expect_same(model.text, path, communicator);
   for (const std::string& warning : model.warnings) {
     observer.warn(warning, communicator);

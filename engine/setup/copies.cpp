@@ -74,10 +74,18 @@ std::vector<std::string> rsync_words(const RsyncCall& call) {
                                  "--times",
                                  "--mkpath",
                                  "-s",  // the shell over there does not see paths
-                                 "--out-format=%i %l",
                                  fmt::format("--rsh={}", fmt::join(shell, " "))};
-  if (call.dry_run) {
+  words.emplace_back(call.pass == RsyncPass::Compare ? "--out-format=%i %n" : "--out-format=%i %l");
+  if (call.dry_run || call.pass != RsyncPass::Copy) {
     words.emplace_back("--dry-run");
+  }
+  if (call.pass == RsyncPass::Compare) {
+    words.emplace_back("--checksum");
+  } else if (!call.overwrite) {
+    words.emplace_back("--update");
+  }
+  if (call.pass == RsyncPass::FindNewer) {
+    words.emplace_back("--info=skip1");
   }
   const std::string path = call.path.string() + (call.is_folder ? "/" : "");
   words.insert(words.end(), {"--", path, rsync_host(call.host) + ":" + path});
@@ -95,6 +103,20 @@ std::optional<Index> copied_bytes(const std::string& line) {
   const bool whole =
       blank != std::string::npos && std::from_chars(line.data() + blank + 1, end, bytes).ptr == end;
   return whole ? std::optional(bytes) : std::nullopt;
+}
+
+std::optional<std::string> newer_file(const std::string& line) {
+  constexpr std::string_view kSign = " is newer";
+  return line.ends_with(kSign) ? std::optional(line.substr(0, line.size() - kSign.size()))
+                               : std::nullopt;
+}
+
+std::optional<std::string> different_file(const std::string& line) {
+  // "<fcst...... sub/name": a file that would be sent, since its checksum is another one.
+  const std::size_t blank = line.find(' ');
+  return line.starts_with("<fc") && blank != std::string::npos
+             ? std::optional(line.substr(blank + 1))
+             : std::nullopt;
 }
 
 std::string missing_library(const std::string& line) {

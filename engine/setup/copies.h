@@ -33,20 +33,30 @@ struct DataToCopy {
 [[nodiscard]] std::vector<Copy> copies_of_data(const std::vector<Host>& hosts,
                                                const DataToCopy& data);
 
+enum class RsyncPass {
+  FindNewer,  // copies nothing: a line for each file that is newer over there, for newer_file()
+  Compare,    // copies nothing: a line for each file of other content, for different_file()
+  Copy        // a line for each file that is not the same yet, for copied_bytes()
+};
+
 struct RsyncCall {
   std::string remote_shell;
   std::string host;
   std::filesystem::path path;
   bool is_folder = false;
   bool dry_run = false;
+  bool overwrite = false;  // also what is newer over there
+  RsyncPass pass = RsyncPass::Copy;
 };
 
-// The words that make the path over there like this one, but for what is there alone; a line is
-// printed for each file that is not the same yet, for copied_bytes().
+// The words that make the path over there like this one, but for what is there alone.
 [[nodiscard]] std::vector<std::string> rsync_words(const RsyncCall& call);
 
 // Bytes of the file that a line of rsync's is about; nothing where it is about no file.
 [[nodiscard]] std::optional<Index> copied_bytes(const std::string& line);
+// The file below the path that is copied; nothing where the line is about something else.
+[[nodiscard]] std::optional<std::string> newer_file(const std::string& line);
+[[nodiscard]] std::optional<std::string> different_file(const std::string& line);
 
 // The library that a line of `ldd` says is missing; empty: none.
 [[nodiscard]] std::string missing_library(const std::string& line);

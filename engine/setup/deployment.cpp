@@ -7,11 +7,14 @@
 #include <list>
 #include <poll.h>
 #include <set>
+#include <tuple>
 #include <unistd.h>
+#include <utility>
 
 #include "engine/setup/device_dialog.h"
 #include "engine/supervisor/remote_shell.h"
 #include "engine/system/clock.h"
+#include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/shell_word.h"
@@ -55,6 +58,8 @@ class CopyUnderWay {
   [[nodiscard]] const std::string& first_error() const { return first_error_; }
   [[nodiscard]] Index files() const { return files_; }
   [[nodiscard]] Index bytes() const { return bytes_; }
+  // That are newer, or different, over there.
+  [[nodiscard]] const std::vector<std::string>& named() const { return named_; }
   [[nodiscard]] int output() const { return out_.is_over() ? -1 : out_.in(); }
 
  private:
@@ -71,6 +76,11 @@ class CopyUnderWay {
         ++files_;
         bytes_ += *bytes;
       }
+      for (const auto& name : {newer_file(line), different_file(line)}) {
+        if (name) {
+          named_.push_back(*name);
+        }
+      }
     }
     for (const std::string& line : errors_.receive()) {
       if (first_error_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) {
@@ -85,6 +95,7 @@ class CopyUnderWay {
   LineStream errors_;
   Index files_ = 0;
   Index bytes_ = 0;
+  std::vector<std::string> named_;
   std::string first_error_;
 };
 
@@ -123,10 +134,17 @@ class Deployer {
   std::vector<Finding> run() {
     check_devices();
     if (findings_.empty()) {
-      if (!deployment_.dry_run) {
-        make_folders();
+      const std::deque<Copy> copies = wanted_copies();
+      if (!deployment_.overwrite) {
+        perform(RsyncPass::FindNewer, copies);
+        perform(RsyncPass::Compare, std::exchange(with_newer_, {}));
       }
-      copy_all(wanted_copies());
+      if (deployment_.dry_run) {
+        perform(RsyncPass::Copy, copies);
+      } else if (findings_.empty()) {
+        make_folders();
+        perform(RsyncPass::Copy, copies);
+      }
     }
     if (findings_.empty() && !deployment_.dry_run) {
       check_programs();
@@ -147,14 +165,17 @@ class Deployer {
   void check_architecture(int device);
   void make_folders();
   [[nodiscard]] std::deque<Copy> wanted_copies() const;
-  void copy_all(std::deque<Copy> waiting);
-  void finish(CopyUnderWay& copy);
+  void perform(RsyncPass pass, std::deque<Copy> waiting);
+  void finish(RsyncPass pass, CopyUnderWay& copy);
+  void judge_different(const CopyUnderWay& copy);
   void check_programs();
   void name_packages(int device);
 
   const Deployment& deployment_;
   Examination examination_;
   std::vector<Finding> findings_;
+  std::deque<Copy> with_newer_;  // files over there
+  std::set<std::tuple<int, fs::path, std::string>> newer_;
 };
 
 void Deployer::check_architecture(int device) {
@@ -250,13 +271,39 @@ std::deque<Copy> Deployer::wanted_copies() const {
     if (!fs::exists(copy.path, error)) {
       throw InputError(copy.path.string(),
                        0,
-                       fmt::format("is not there, to be copied to {}", at(copy.device).host.name));
+                       fmt::format("is not on this machine, {}, to be copied to {}",
+                                   host_name(),
+                                   at(copy.device).host.name));
     }
   }
   return copies;
 }
 
-void Deployer::finish(CopyUnderWay& copy) {
+// What is newer over there and has other content is somebody's work.
+void Deployer::judge_different(const CopyUnderWay& copy) {
+  constexpr std::size_t kMostNames = 5;
+  std::vector<std::string> names;
+  for (const std::string& name : copy.named()) {
+    if (newer_.count({copy.copy().device, copy.copy().path, name}) > 0) {
+      names.push_back(name);
+    }
+  }
+  if (names.empty()) {
+    return;
+  }
+  const std::size_t more = names.size() - std::min(names.size(), kMostNames);
+  names.resize(names.size() - more);
+  problem(copy.copy().device,
+          "copy",
+          fmt::format("{} has newer, different files in place of {}: {}{}",
+                      at(copy.copy().device).host.name,
+                      copy.copy().path.string(),
+                      fmt::join(names, ", "),
+                      more > 0 ? fmt::format(" and {} more", more) : ""),
+          "copy them here if they are to be kept; --overwrite replaces them");
+}
+
+void Deployer::finish(RsyncPass pass, CopyUnderWay& copy) {
   const std::string& name = at(copy.copy().device).host.name;
   if (copy.has_failed()) {
     problem(copy.copy().device,
@@ -266,6 +313,19 @@ void Deployer::finish(CopyUnderWay& copy) {
                         name,
                         copy.first_error()),
             "can this user write there, and is there room on its disk?");
+    return;
+  }
+  if (pass == RsyncPass::FindNewer) {
+    for (const std::string& file : copy.named()) {
+      newer_.insert({copy.copy().device, copy.copy().path, file});
+    }
+    if (!copy.named().empty()) {
+      with_newer_.push_back(copy.copy());
+    }
+    return;
+  }
+  if (pass == RsyncPass::Compare) {
+    judge_different(copy);
     return;
   }
   deployment_.say(fmt::format("{}: {}: {}",
@@ -279,7 +339,7 @@ void Deployer::finish(CopyUnderWay& copy) {
                                                 readable_bytes(copy.bytes()))));
 }
 
-void Deployer::copy_all(std::deque<Copy> waiting) {
+void Deployer::perform(RsyncPass pass, std::deque<Copy> waiting) {
   std::list<CopyUnderWay> under_way;
   while (!waiting.empty() || !under_way.empty()) {
     while (!waiting.empty() && under_way.size() < kAtOnce) {
@@ -291,12 +351,14 @@ void Deployer::copy_all(std::deque<Copy> waiting) {
                                           .host = at(copy.device).host.name,
                                           .path = copy.path,
                                           .is_folder = fs::is_directory(copy.path, error),
-                                          .dry_run = deployment_.dry_run}));
+                                          .dry_run = deployment_.dry_run,
+                                          .overwrite = deployment_.overwrite,
+                                          .pass = pass}));
     }
     std::vector<pollfd> outputs;
     for (auto copy = under_way.begin(); copy != under_way.end();) {
       if (copy->look()) {
-        finish(*copy);
+        finish(pass, *copy);
         copy = under_way.erase(copy);
       } else {
         outputs.push_back({copy->output(), POLLIN, 0});

@@ -17,13 +17,15 @@ struct Deployment {
   std::vector<std::filesystem::path> paths;  // files and folders for all devices
   DataToCopy data;
   bool dry_run = false;
+  bool overwrite = false;  // also files of other content that are newer over there
   // A line about what has been copied, without its end.
   std::function<void(const std::string& line)> say;
 };
 
 // Copies to all devices but this one, several at a time. Returns what is wrong: nothing was copied
-// where a device cannot be reached, is of another architecture or has no rsync, and otherwise what
-// a device lacks after copying. Throws InputError where a path is not there.
+// where a device cannot be reached, is of another architecture, has no rsync or has newer files of
+// other content, and otherwise what a device lacks after copying. Throws InputError where a path is
+// not there.
 [[nodiscard]] std::vector<Finding> deploy(const Deployment& deployment);
 
 }  // namespace tessera::engine

@@ -25,6 +25,7 @@ constexpr double kHot_c = 80;
 constexpr double kSlowLink_bits_per_s = 90e6;
 constexpr double kLongRoundTrip_s = 5e-3;
 constexpr double kLittleOfLink = 0.6;  // of what its interfaces have negotiated
+constexpr double kMuchSlower = 5;      // than the fastest link
 constexpr double kBitsPerByte = 8;
 
 class Judge {
@@ -55,7 +56,7 @@ class Judge {
   void judge_processor(const DeviceFacts& facts);
   void judge_throttling(long flags);
   void judge_links();
-  void judge_link(const ExaminedLink& link);
+  void judge_link(const ExaminedLink& link, const ExaminedLink& fastest);
 
   [[nodiscard]] const ExaminedDevice& at(int device) const {
     return examination_.devices[static_cast<std::size_t>(device)];
@@ -478,7 +479,12 @@ void Judge::judge_throttling(long flags) {
   }
 }
 
-void Judge::judge_link(const ExaminedLink& link) {
+double least_bits_per_s(const ExaminedLink& link) {
+  return kBitsPerByte * std::min(link.forward_bytes_per_s, link.back_bytes_per_s);
+}
+
+// `fastest`: of all links.
+void Judge::judge_link(const ExaminedLink& link, const ExaminedLink& fastest) {
   const ExaminedDevice& a = at(link.a);
   const ExaminedDevice& b = at(link.b);
   device_ = link.b;
@@ -498,10 +504,12 @@ void Judge::judge_link(const ExaminedLink& link) {
                         three_digits(1e3 * link.round_trip_s)),
             "cables rather than Wi-Fi, and one switch for all");
   }
-  const double least = kBitsPerByte * std::min(link.forward_bytes_per_s, link.back_bytes_per_s);
+  const double least = least_bits_per_s(link);
   double negotiated = 0;
+  bool wireless = false;
   for (const ExaminedDevice* device : {&a, &b}) {
     const InterfaceAddress* own = interface_of_device(*device);
+    wireless = wireless || (own != nullptr && own->wireless);
     if (own != nullptr && own->bits_per_s) {
       negotiated = negotiated > 0 ? std::min(negotiated, *own->bits_per_s) : *own->bits_per_s;
     }
@@ -517,6 +525,21 @@ void Judge::judge_link(const ExaminedLink& link) {
                         megabits(least),
                         megabits(negotiated)),
             "try another cable and another port of the switch; was the network in use?");
+    return;
+  }
+  const double times = least_bits_per_s(fastest) / least;
+  // An interface that is slow, or Wi-Fi, has been told of.
+  if (times > kMuchSlower && !wireless && (negotiated == 0 || least < kLittleOfLink * negotiated)) {
+    warning("link",
+            fmt::format("between {} and {} go only {}, {:.0f} times less than between {} and {}",
+                        a.host.name,
+                        b.host.name,
+                        megabits(least),
+                        times,
+                        at(fastest.a).host.name,
+                        at(fastest.b).host.name),
+            "all devices wait for the slowest link: try another cable and another port of the "
+            "switch; was the network in use?");
   }
 }
 
@@ -541,8 +564,13 @@ void Judge::judge_links() {
               "try another cable and another port of the switch");
     }
   }
+  const auto fastest = std::max_element(examination_.links.begin(),
+                                        examination_.links.end(),
+                                        [](const ExaminedLink& one, const ExaminedLink& other) {
+                                          return least_bits_per_s(one) < least_bits_per_s(other);
+                                        });
   for (const ExaminedLink& link : examination_.links) {
-    judge_link(link);
+    judge_link(link, *fastest);
   }
 }
 

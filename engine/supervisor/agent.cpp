@@ -31,14 +31,17 @@
 #include "engine/supervisor/leadership.h"
 #include "engine/supervisor/left_segments.h"
 #include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/pmi_server.h"
 #include "engine/supervisor/run_record.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
 #include "engine/system/host_name.h"
+#include "engine/system/limits.h"
 #include "engine/system/system_memory.h"
 #include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -62,6 +65,7 @@ struct RankProcess {
   double heard_s;
   bool speaks = false;  // it has been heard of: before, it may still be starting
   bool told_late = false;
+  std::optional<int> aborted;  // the exit code that it was to have when MPI gave up
 };
 
 class Agent {
@@ -111,7 +115,9 @@ class Agent {
   double beat_s_ = 0;
   double limit_s_ = kUsualSilence_s;
   std::string run_;
+  std::string host_;  // this device, as the host file has it
   std::optional<StateFolder> state_;
+  bool keeps_ = false;  // there may be what ranks have kept in it
   std::map<std::string, std::string> environment_;
   std::string folder_;
   std::list<RankProcess> ranks_;
@@ -133,6 +139,34 @@ class Agent {
   bool ranks_finished_ = false;          // one of this world has ended well: all have
   bool ends_ = false;
 };
+
+// With more ranks to a processor each waits so long for its turn that it counts as gone.
+void expect_turns(Index ranks) {
+  constexpr Index kMostOfProcessor = 16;
+  const Index processors = std::max(1U, std::thread::hardware_concurrency());
+  if (ranks > kMostOfProcessor * processors) {
+    throw InputError(fmt::format("{} ranks on {}: expected at most {} for each",
+                                 ranks,
+                                 counted(processors, "processor"),
+                                 kMostOfProcessor));
+  }
+}
+
+// What a device has little of that ranks may have failed for.
+std::string limits_of_ranks(Index ranks) {
+  constexpr Index kMpiOfRank = Index{8} << 20U;  // twice what UCX takes
+  std::error_code error;
+  const std::filesystem::path memory = "/dev/shm";
+  const auto room = std::filesystem::space(memory, error);
+  std::string text = tight_limits();
+  if (!error && std::cmp_less(room.available, ranks * kMpiOfRank)) {
+    text += fmt::format("{}{} has {} left, of which MPI takes several MiB for each rank",
+                        text.empty() ? "" : ", ",
+                        memory.string(),
+                        readable_bytes(static_cast<Index>(room.available)));
+  }
+  return text;
+}
 
 volatile std::sig_atomic_t stop_signal_here = 0;
 
@@ -266,8 +300,8 @@ bool Agent::is_abandoned() {
       take_over();
     }
   }
-  const bool keeps = state_ && !ranks_finished_;
-  const bool gone = silent_s > kStateKept_s || (supervisor_.is_over() && !keeps);
+  const bool gone =
+      silent_s > kStateKept_s || (supervisor_.is_over() && (!keeps_ || ranks_finished_));
   if (gone && state_) {
     state_->remove();
   }
@@ -276,10 +310,13 @@ bool Agent::is_abandoned() {
 
 // From here on another agent of this run ends.
 void Agent::take_state() {
-  state_.emplace(run_);
+  state_.emplace(run_, FolderHolder{supervisor_id_.number, host_});
   // An agent before this one has begun, if this file is there.
   const std::filesystem::path begun = state_->path() / kBegunName;
-  Descriptor(::open(begun.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  keeps_ = !Descriptor(::open(begun.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                              S_IRUSR | S_IWUSR))
+                .is_open();
   struct stat status = {};
   begun_ = ::lstat(begun.c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
   remove_segments();  // of ranks that ended with that agent
@@ -434,11 +471,14 @@ void Agent::take(const json& message) {
     }
   } catch (const std::exception& error) {
     supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
+    ends_ = ends_ || what == "hello";
   }
 }
 
 void Agent::greet(const json& message) {
   run_ = text_in(message, "run");
+  host_ = text_in(message, "host");
+  expect_turns(number_in(message, "ranks", 1));
   limit_s_ = static_cast<double>(number_in(message, "limit_ms", 3000)) / 1000;
   folder_ = text_in(message, "folder");
   const auto variables = message.find("environment");
@@ -485,8 +525,8 @@ void Agent::start(const json& message) {
     throw InputError("a world was to start before it was told of");
   }
   ranks_finished_ = false;
+  keeps_ = true;
   note_that_ranks_start();
-  // What the words name, in a folder that has the same name on all devices.
   if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
     for (const auto& [name, text] : files->items()) {
       if (is_mirrored_name(name) && text.is_string()) {
@@ -518,8 +558,13 @@ void Agent::start_rank(const json& message, int rank) {
                                          {STDERR_FILENO, STDERR_FILENO},
                                          {kPmi, rank_pmi.number()},
                                          {kStatus, rank_status.number()}}};
+  // Files that came with the message are here in a folder that may have another name.
+  const std::filesystem::path sent_from = text_in(message, "folder");
   for (const json& word : message.at("words")) {
-    program.words.push_back(word.get<std::string>());
+    const std::filesystem::path path = word.get<std::string>();
+    program.words.push_back(!sent_from.empty() && path.parent_path() == sent_from
+                                ? (state_->path() / path.filename()).string()
+                                : path.string());
   }
   const std::size_t here = message.at("ranks").size();
   program.environment["PMI_FD"] = fmt::format("{}", kPmi);
@@ -567,6 +612,10 @@ void Agent::tell_rank(const json& message) {
 
 void Agent::look_at_rank(RankProcess& rank) {
   for (const std::string& line : rank.pmi.receive()) {
+    if (const auto code = abort_code_in(line)) {
+      rank.aborted = code;
+      rank.process.kill_group();
+    }
     supervisor_.send(json{{"is", "pmi"}, {"world", world_}, {"rank", rank.rank}, {"line", line}});
   }
   for (const std::string& line : rank.status.receive()) {
@@ -594,21 +643,22 @@ void Agent::look_at_ranks() {
     look_at_rank(rank);
   }
   for (auto rank = ranks_.begin(); rank != ranks_.end();) {
-    const auto& end = rank->process.look();
-    if (!end) {
+    if (!rank->process.look()) {
       ++rank;
       continue;
     }
     look_at_rank(*rank);  // what it said last
+    const ProcessEnd end = rank->aborted ? ProcessEnd{*rank->aborted, 0} : *rank->process.look();
     const Index kills = kills_for_memory();
     supervisor_.send(json{{"is", "exit"},
                           {"world", world_},
                           {"rank", rank->rank},
-                          {"code", end->code},
-                          {"signal", end->signal},
+                          {"code", end.code},
+                          {"signal", end.signal},
+                          {"limits", limits_of_ranks(std::ssize(ranks_))},
                           {"memory", kills > killed_for_memory_ ? 1 : 0}});
     killed_for_memory_ = kills;
-    ranks_finished_ = ranks_finished_ || (end->code == 0 && end->signal == 0);
+    ranks_finished_ = ranks_finished_ || (end.code == 0 && end.signal == 0);
     rank = ranks_.erase(rank);
     if (ranks_.empty()) {
       remove_segments();

@@ -58,7 +58,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 // In the new process. What is to become a low number may stand where another one has to go, so all
 // go to high numbers first.
 void place_descriptors(const std::vector<std::pair<int, int>>& wanted) {
-  constexpr int kAbove = 200;
+  constexpr int kAbove = 16;
   std::array<int, 16> high{};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     high[i] = ::fcntl(wanted[i].second, F_DUPFD, kAbove);

@@ -18,6 +18,8 @@ int most_faults(FaultKind kind) {
     case FaultKind::Unheard:
       return 2;
     case FaultKind::Ended:
+    case FaultKind::Crashed:
+    case FaultKind::Limited:
       break;
   }
   return 3;
@@ -34,6 +36,10 @@ int most_faults_here(FaultKind kind) {
 FaultJudge::Verdict FaultJudge::judge(FaultKind kind, bool here, double moved_s) {
   stand_still(moved_s);
   ++in_a_row_;
+  if (!has_stepped_ &&
+      (kind == FaultKind::Limited || (kind == FaultKind::Crashed && ++crashes_ > 1))) {
+    return Verdict::GiveUp;
+  }
   if (here) {
     if (in_a_row_ >= most_faults_here(kind)) {
       return Verdict::GiveUp;
@@ -59,6 +65,7 @@ double FaultJudge::pause_s() const {
 }
 
 std::optional<double> FaultJudge::finish_step(double now_s) {
+  has_stepped_ = true;
   in_a_row_ = 0;
   if (!begun_s_) {
     return std::nullopt;

@@ -8,7 +8,9 @@
 namespace tessera::engine {
 
 enum class FaultKind {
-  Ended,    // a rank was killed, has ended without need, or shows no sign of life
+  Ended,    // a rank was killed, waited in vain, or shows no sign of life
+  Crashed,  // a rank has ended without need, by its own doing
+  Limited,  // likewise, where a limit of its device may be why
   Memory,   // a rank was killed since memory ran out
   Hangs,    // a rank gives signs of life, and none of work
   Unheard,  // the device is not reached by another one
@@ -24,6 +26,9 @@ class FaultJudge {
     GiveUp
   };
 
+  // `has_stepped`: the run has finished a step before.
+  explicit FaultJudge(bool has_stepped = false) : has_stepped_(has_stepped) {}
+
   // A fault of a device, `here`: the supervisor's own, which cannot be left out. `moved_s` is when
   // the run came on last before it.
   [[nodiscard]] Verdict judge(FaultKind kind, bool here, double moved_s);
@@ -35,6 +40,8 @@ class FaultJudge {
   // between.
   std::optional<double> finish_step(double now_s);
 
+  // Until then a crash that repeats is the program's or its words', and no device's.
+  [[nodiscard]] bool has_stepped() const { return has_stepped_; }
   // Faults without a finished step between them, and without a change of devices.
   [[nodiscard]] int in_a_row() const { return in_a_row_; }
   // How long to wait before ranks start again: not at all after the first faults in a row, then
@@ -44,7 +51,9 @@ class FaultJudge {
   [[nodiscard]] double change_s() const { return change_s_; }
 
  private:
+  bool has_stepped_;
   int in_a_row_ = 0;
+  int crashes_ = 0;  // before the first step
   std::optional<double> begun_s_;
   double change_s_ = 5;
 };

@@ -5,38 +5,37 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 #include <ifaddrs.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <optional>
+#include <sstream>
 #include <sys/socket.h>
 
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/regular_file.h"
 
 namespace tessera::engine {
 
 namespace {
 
-constexpr int kMostRanksOfHost = 64;
-constexpr std::size_t kMostHosts = 256;
-
 // "fe80::1" has colons of its own: what follows the last one is a number of ranks only where the
-// rest is a name or "[ADDRESS]".
-std::pair<std::string, std::string> name_and_ranks(const std::string& word) {
+// rest is a name or "[ADDRESS]". Without a number the second is empty.
+std::pair<std::string, std::optional<std::string>> name_and_ranks(const std::string& word) {
   if (word.front() == '[') {
     const std::size_t end = word.find(']');
     if (end != std::string::npos) {
       const std::string rest = word.substr(end + 1);
-      return {word.substr(1, end - 1), rest.empty() ? "1" : rest.substr(rest[0] == ':' ? 1 : 0)};
+      return {word.substr(1, end - 1),
+              rest.empty() ? std::nullopt : std::optional(rest.substr(rest[0] == ':' ? 1 : 0))};
     }
   }
   const std::size_t colon = word.find(':');
   if (colon == std::string::npos || word.find(':', colon + 1) != std::string::npos) {
-    return {word, "1"};
+    return {word, std::nullopt};
   }
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
@@ -48,18 +47,34 @@ std::optional<int> whole_number_in(const std::string& text) {
   return whole && value >= 1 && value <= kMostRanksOfHost ? std::optional(value) : std::nullopt;
 }
 
-Host host_of_line(const std::string& word, const std::string& where) {
-  const auto [name, ranks] = name_and_ranks(word);
+[[noreturn]] void throw_ranks(const std::string& where, const std::string& found) {
+  throw InputError(fmt::format("{}: expected HOST:RANKS with 1 to {} ranks, found \"{}\"",
+                               where,
+                               kMostRanksOfHost,
+                               printable_start(found)));
+}
+
+// "HOST", "HOST:RANKS", or "HOST slots=RANKS", as other launchers have it. Nothing else may follow:
+// what it asks for would not be done.
+Host host_of_line(const std::string& line, const std::string& where) {
+  constexpr std::string_view kSlots = "slots=";
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  auto [name, ranks] = name_and_ranks(word);
   if (!is_host_name(name)) {
     throw InputError(
-        fmt::format("{}: \"{}\" is not a host name or address", where, printable(name)));
+        fmt::format("{}: \"{}\" is not a host name or address", where, printable_start(name)));
   }
-  const std::optional<int> count = whole_number_in(ranks);
+  while (words >> word) {
+    if (ranks || !word.starts_with(kSlots)) {
+      throw_ranks(where, line);
+    }
+    ranks = word.substr(kSlots.size());
+  }
+  const std::optional<int> count = whole_number_in(ranks.value_or("1"));
   if (!count) {
-    throw InputError(fmt::format("{}: expected HOST:RANKS with 1 to {} ranks, found \"{}\"",
-                                 where,
-                                 kMostRanksOfHost,
-                                 printable(word)));
+    throw_ranks(where, line);
   }
   return {name, *count};
 }
@@ -129,26 +144,28 @@ bool is_host_name(std::string_view name) {
 }
 
 std::vector<Host> read_host_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) {
-    throw InputError(fmt::format("{}: cannot be read", printable(path.string())));
-  }
+  constexpr Index kMostBytes = Index{1} << 20U;
+  constexpr const char* kBlanks = " \t\r";
+  std::istringstream file(read_regular_file(path, "a host file", kMostBytes));
   std::vector<Host> hosts;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
     line.resize(std::min(line.find('#'), line.size()));
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string::npos) {
+    line.erase(0, line.find_first_not_of(kBlanks));
+    line.resize(line.find_last_not_of(kBlanks) + 1);
+    if (line.empty()) {
       continue;
     }
-    const std::string word = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
     const std::string where = fmt::format("{}, line {}", printable(path.string()), number);
-    const Host host = host_of_line(word, where);
+    const Host host = host_of_line(line, where);
     const auto known = std::find_if(
         hosts.begin(), hosts.end(), [&](const Host& other) { return other.name == host.name; });
     if (known != hosts.end()) {
       known->ranks += host.ranks;
+      if (known->ranks > kMostRanksOfHost) {
+        throw_ranks(where, fmt::format("{}:{}", host.name, known->ranks));
+      }
     } else if (hosts.size() == kMostHosts) {
       throw InputError(fmt::format("{}: more than {} hosts", where, kMostHosts));
     } else {
@@ -164,7 +181,7 @@ std::vector<Host> read_host_file(const std::filesystem::path& path) {
 int place_of_this_machine(const std::vector<Host>& hosts) {
   const std::string own = host_name();
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (hosts[i].name == own) {
+    if (hosts[i].name == own || hosts[i].name == "localhost") {  // also where nothing resolves it
       return static_cast<int>(i);
     }
   }

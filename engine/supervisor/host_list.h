@@ -1,5 +1,5 @@
 // The devices of a run, as a host file of MPICH's lists them: "HOST" or "HOST:RANKS" a line, "#"
-// for comments.
+// for comments; "HOST slots=RANKS" is read, too.
 
 #pragma once
 
@@ -9,6 +9,9 @@
 #include <vector>
 
 namespace tessera::engine {
+
+inline constexpr int kMostRanksOfHost = 64;
+inline constexpr std::size_t kMostHosts = 256;
 
 struct Host {
   std::string name;  // or address

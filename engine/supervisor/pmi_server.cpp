@@ -49,6 +49,17 @@ std::string process_mapping(const std::vector<int>& ranks_of_machines) {
   return text + ")";
 }
 
+std::optional<int> abort_code_in(const std::string& line) {
+  constexpr int kMostExitCode = 255;
+  constexpr int kOfMpi = 15;  // MPI_ERR_OTHER
+  Fields fields = fields_of(line);
+  if (fields["cmd"] != "abort") {
+    return std::nullopt;
+  }
+  const int code = std::atoi(fields["exitcode"].c_str());
+  return code >= 0 && code <= kMostExitCode ? code : kOfMpi;
+}
+
 PmiServer::PmiServer(int ranks, std::string mapping)
     : ranks_(ranks), waiting_(static_cast<std::size_t>(ranks)) {
   values_["PMI_process_mapping"] = std::move(mapping);
@@ -126,7 +137,6 @@ std::vector<PmiServer::Answer> PmiServer::take(int rank, const std::string& line
     return answer("cmd=finalize_ack");
   }
   if (command == "abort") {
-    aborted_ = std::atoi(fields["exitcode"].c_str());
     return {};
   }
   return answer("cmd=error rc=-1 msg=unknown_command");

@@ -17,6 +17,10 @@ namespace tessera::engine {
 // one machine after the other.
 [[nodiscard]] std::string process_mapping(const std::vector<int>& ranks_of_machines);
 
+// The exit code with which a rank asks for the end of all in this line, and waits for it; nothing
+// where it does not. Codes of MPI's own errors, which are larger than any exit code, are one.
+[[nodiscard]] std::optional<int> abort_code_in(const std::string& line);
+
 class PmiServer {
  public:
   PmiServer(int ranks, std::string mapping);
@@ -29,8 +33,6 @@ class PmiServer {
   // barrier, or to nobody. A line that is not of the protocol is answered with an error.
   [[nodiscard]] std::vector<Answer> take(int rank, const std::string& line);
 
-  // The exit code with which a rank has asked for the end of all; nothing: none has.
-  [[nodiscard]] const std::optional<int>& aborted() const { return aborted_; }
   // How many ranks have said that they are done with MPI.
   [[nodiscard]] int finalized() const { return finalized_; }
 
@@ -43,7 +45,6 @@ class PmiServer {
   std::vector<bool> waiting_;
   int waiting_count_ = 0;
   int finalized_ = 0;
-  std::optional<int> aborted_;
 };
 
 }  // namespace tessera::engine

@@ -7,6 +7,7 @@
 
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
+#include "engine/system/limits.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
@@ -20,8 +21,12 @@ namespace {
 
 using nlohmann::json;
 
-json environment_for_ranks() {
+// Those of one machine listen on its loopback alone, unless somebody has said otherwise.
+json environment_for_ranks(bool of_one_machine) {
   json variables = json::object();
+  if (of_one_machine) {
+    variables["UCX_NET_DEVICES"] = "lo";
+  }
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
     const std::string name = text.substr(0, text.find('='));
@@ -70,10 +75,12 @@ void RunDevices::start_agent(int device) {
                           {"limit_ms", static_cast<Index>(silence_s_ * 1000)},
                           {"folder", record_.folder},
                           {"place", device},
+                          {"host", name_of(device)},
+                          {"ranks", link(device).host().ranks},
                           {"takes_over", request_.takes_over ? 1 : 0},
                           {"leads", leads_ ? 1 : 0},
                           {"record", to_json(record_)},
-                          {"environment", environment_for_ranks()}});
+                          {"environment", environment_for_ranks(size() == 1)}});
 }
 
 void RunDevices::reach_all() {
@@ -155,7 +162,14 @@ void RunDevices::leave_out_missing() {
     if (link(device).is_ready()) {
       continue;
     }
-    if (!request_.goes_on || link(device).is_here()) {
+    if (link(device).is_here()) {
+      const std::string limits = tight_limits();
+      throw InputError(fmt::format("{} cannot be started on this machine{}{}",
+                                   request_.agents.program,
+                                   limits.empty() ? "" : ": ",
+                                   limits));
+    }
+    if (!request_.goes_on) {
       throw InputError(
           fmt::format("{} cannot be reached: does `{} {} true` work without a question, "
                       "and is {} there?",
@@ -206,7 +220,7 @@ bool RunDevices::take(int device, const json& message) {
     say(led_by_another_ ? fmt::format("this run has finished: {} has its folder", name_of(device))
                         : fmt::format("the run in {} has finished", record_.run_folder));
   } else if (what == "problem") {
-    say(name_of(device) + ": " + text_in(message, "text"));
+    take_problem(device, name_of(device) + ": " + text_in(message, "text"));
   } else {
     return false;
   }
@@ -225,6 +239,21 @@ void RunDevices::take_refusal(int device) {
     roster_.missed(device, now_s());
   } else {
     refused_[device] = now_s();
+  }
+}
+
+// An agent that has not begun ends by it.
+void RunDevices::take_problem(int device, const std::string& what) {
+  const bool begins = link(device).state() == AgentLink::State::Starting;
+  if (begins && !leads_ && (!request_.goes_on || link(device).is_here())) {
+    throw InputError(what);
+  }
+  say(what);
+  if (begins) {
+    link(device).drop();
+    if (leads_) {
+      roster_.missed(device, now_s());
+    }
   }
 }
 

@@ -75,6 +75,7 @@ class RunDevices {
   void start_refused_agents();
   void leave_out_missing();
   void expect_same_program(int device, const nlohmann::json& message) const;
+  void take_problem(int device, const std::string& what);
   void take_hello(int device, const nlohmann::json& message);
   void take_refusal(int device);
   void say(const std::string& text) const;

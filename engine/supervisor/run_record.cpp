@@ -19,6 +19,8 @@ namespace tessera::engine {
 
 namespace {
 
+constexpr Index kMostGenerations = 1'000'000'000;  // one more is a number still
+
 // A record names programs that are run as this user: that of somebody else, put into a folder that
 // many can write to, would be theirs to choose. None where it cannot be read.
 std::optional<std::string> text_of_own_record(const std::filesystem::path& path) {
@@ -41,6 +43,15 @@ std::optional<std::string> text_of_own_record(const std::filesystem::path& path)
   }
   // The file that was looked at, whatever has the name by now.
   return read_json_text(fmt::format("/proc/self/fd/{}", file.number()));
+}
+
+// Throws a nlohmann::json::exception where it is none, or too large.
+Index whole_number_in(const nlohmann::json& value, Index most) {
+  const auto number = value.is_number_integer() ? value.get<Index>() : Index{-1};
+  if (number < 0 || number > most) {
+    throw nlohmann::json::out_of_range::create(401, "number", &value);
+  }
+  return number;
 }
 
 }  // namespace
@@ -77,12 +88,14 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.folder = read.at("folder").get<std::string>();
     record.run_folder = read.at("run_folder").get<std::string>();
     record.remote_shell = read.at("remote_shell").get<std::string>();
-    record.generation = read.at("generation").get<Index>();
+    record.generation = whole_number_in(read.at("generation"), kMostGenerations);
     record.supervisor = read.value("supervisor", std::string());
     record.witness = read.value("witness", std::string());  // what old files lack, as the next two
     record.interface = read.value("interface", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
-      record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
+      record.hosts.push_back(
+          {host.at("name").get<std::string>(),
+           static_cast<int>(whole_number_in(host.at("ranks"), kMostRanksOfHost))});
     }
     std::vector<int> all(record.hosts.size());
     std::iota(all.begin(), all.end(), 0);
@@ -92,7 +105,8 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
   }
   const bool sound =
       is_run_number(record.run_number) && !record.words.empty() && !record.hosts.empty() &&
-      record.generation >= 0 && (record.supervisor.empty() || is_run_number(record.supervisor)) &&
+      record.hosts.size() <= kMostHosts &&
+      (record.supervisor.empty() || is_run_number(record.supervisor)) &&
       (record.witness.empty() || is_host_name(record.witness)) &&
       std::all_of(record.last_step.begin(),
                   record.last_step.end(),

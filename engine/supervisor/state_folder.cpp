@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <random>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,10 +39,19 @@ Descriptor opened_lock(const std::filesystem::path& folder) {
       (folder / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
 }
 
-pid_t holder_of(const Descriptor& lock) {
-  std::array<char, 32> text{};
-  const ssize_t length = ::pread(lock.number(), text.data(), text.size() - 1, 0);
-  return length > 0 ? std::atoi(text.data()) : 0;
+struct AgentOfFolder {
+  pid_t process = 0;
+  FolderHolder holder;
+};
+
+AgentOfFolder agent_in(const Descriptor& lock) {
+  std::array<char, 512> text{};
+  AgentOfFolder agent;
+  if (::pread(lock.number(), text.data(), text.size() - 1, 0) > 0) {
+    std::istringstream(text.data()) >> agent.process >> agent.holder.supervisor >>
+        agent.holder.host;
+  }
+  return agent;
 }
 
 void remove_abandoned(const std::filesystem::path& parent, const std::filesystem::path& mine) {
@@ -80,10 +90,25 @@ std::filesystem::path StateFolder::of_run(const std::string& run,
   if (!is_run_number(run)) {
     throw InputError("a run's number has 16 hexadecimal digits");
   }
-  return parent / (prefix() + run);
+  constexpr int kNames = 8;
+  std::filesystem::path free;
+  for (int name = kNames; name > 0; --name) {
+    const std::filesystem::path path =
+        parent / (prefix() + run + (name == 1 ? "" : fmt::format("-{}", name)));
+    struct stat found {};
+    if (is_own_folder(path)) {
+      return path;
+    }
+    if (::lstat(path.c_str(), &found) != 0 || free.empty()) {
+      free = path;
+    }
+  }
+  return free;
 }
 
-StateFolder::StateFolder(const std::string& run, const std::filesystem::path& parent)
+StateFolder::StateFolder(const std::string& run,
+                         const FolderHolder& holder,
+                         const std::filesystem::path& parent)
     : path_(of_run(run, parent)) {
   if (::mkdir(path_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     throw InputError(fmt::format("{}: cannot be made: {}",
@@ -93,25 +118,33 @@ StateFolder::StateFolder(const std::string& run, const std::filesystem::path& pa
   if (!is_own_folder(path_)) {
     throw InputError(fmt::format("{} belongs to somebody else: remove it", path_.string()));
   }
-  lock();
+  lock(holder);
   remove_abandoned(parent, path_);
 }
 
-void StateFolder::lock() {
+void StateFolder::lock(const FolderHolder& holder) {
   constexpr int kLooks = 40;
   constexpr unsigned kBetween_us = 50'000;
   lock_ = opened_lock(path_);
   for (int look = 0; lock_.is_open() && ::flock(lock_.number(), LOCK_EX | LOCK_NB) != 0; ++look) {
-    const pid_t holder = holder_of(lock_);
-    if (holder > 1) {
-      ::kill(holder, look < kLooks / 2 ? kFollowed : SIGKILL);
+    const AgentOfFolder other = agent_in(lock_);
+    if (!holder.supervisor.empty() && other.holder.supervisor == holder.supervisor &&
+        other.holder.host != holder.host) {
+      throw InputError(
+          fmt::format("{} and {} are the same machine: name it once in the host file, with as many "
+                      "ranks as it is to have: HOST:RANKS",
+                      other.holder.host,
+                      holder.host));
+    }
+    if (other.process > 1) {
+      ::kill(other.process, look < kLooks / 2 ? kFollowed : SIGKILL);
     }
     if (look == kLooks) {
       throw InputError(fmt::format("{}: another agent of this run does not end", path_.string()));
     }
     ::usleep(kBetween_us);
   }
-  const std::string mine = fmt::format("{}\n", ::getpid());
+  const std::string mine = fmt::format("{} {} {}\n", ::getpid(), holder.supervisor, holder.host);
   if (!lock_.is_open() || ::ftruncate(lock_.number(), 0) != 0 ||
       ::pwrite(lock_.number(), mine.data(), mine.size(), 0) != std::ssize(mine)) {
     throw InputError(fmt::format("{}: cannot be written", (path_ / kLockName).string()));

@@ -79,6 +79,7 @@ class SupervisedRun {
         devices_(request_, record_, silence_s_),
         attendance_(request_, record_, devices_),
         world_start_(request_, record_, devices_),
+        faults_(request.goes_on),
         hang_watch_(silence_s_),
         copy_(record_.run_folder),
         notes_(StateFolder::of_run(record_.run_number)) {}
@@ -106,6 +107,7 @@ class SupervisedRun {
   [[nodiscard]] bool is_left_in_order(int device);
   void fault(FaultKind kind, int device, const std::string& what);
   void end_stopped();
+  [[nodiscard]] int exit_code_of_fault(FaultKind kind) const;
   void stop_unsaved(int signal);
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
@@ -345,18 +347,25 @@ void SupervisedRun::take_exit(int rank, const json& message) {
                        static_cast<int>(number_in(message, "signal"))};
   world_->finish_rank(rank, end);
   const int device = world_->device_of(rank);
+  const std::string limits = text_in(message, "limits");
+  const FaultKind kind = !is_crash(end)   ? FaultKind::Ended
+                         : limits.empty() ? FaultKind::Crashed
+                                          : FaultKind::Limited;
+  const std::string because =
+      kind == FaultKind::Limited ? fmt::format(" (there {})", limits) : std::string();
   if (pausing_since_s_ && end.signal == 0 && (end.code == kPaused || end.code == 0)) {
     return;
   }
   if (end.signal != 0) {
     const bool memory = number_in(message, "memory") != 0;
-    fault(memory ? FaultKind::Memory : FaultKind::Ended,
+    fault(memory ? FaultKind::Memory : kind,
           device,
-          fmt::format("rank {} on {} {}",
+          fmt::format("rank {} on {} {}{}",
                       rank,
                       name_of(device),
                       memory ? "was killed since memory ran out"
-                             : fmt::format("was ended by {}", name_of_signal(end.signal))));
+                             : fmt::format("was ended by {}", name_of_signal(end.signal)),
+                      memory ? "" : because));
   } else if (end.code == kWrongInput && lacks_room(record_.run_folder)) {
     met_full_disk_ = true;
   } else if (const auto silent = world_->first_silent(); silent && end.code == kWaitedTooLong) {
@@ -365,13 +374,14 @@ void SupervisedRun::take_exit(int rank, const json& message) {
           other,
           fmt::format("rank {} on {} has not started", *silent, name_of(other)));
   } else if (!is_deliberate(end) && !(is_stopped(end) && world_->has_saved(rank))) {
-    fault(FaultKind::Ended,
+    fault(kind,
           device,
-          fmt::format("rank {} on {} ended with code {}{}",
+          fmt::format("rank {} on {} ended with code {}{}{}",
                       rank,
                       name_of(device),
                       end.code,
-                      is_stopped(end) ? " before it could save" : ""));
+                      is_stopped(end) ? " before it could save" : "",
+                      because));
   }
 }
 
@@ -428,9 +438,12 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       world_.reset();
       return;
     case FaultJudge::Verdict::GiveUp:
-      say(fmt::format(
-          "{}; {} times in a row without a finished step: given up", what, faults_.in_a_row()));
-      exit_code_ = kNoGoingOn;
+      say(faults_.in_a_row() == 1
+              ? what + ": given up"
+              : fmt::format("{}; {} times in a row without a finished step: given up",
+                            what,
+                            faults_.in_a_row()));
+      exit_code_ = exit_code_of_fault(kind);
       return;
     case FaultJudge::Verdict::SameDevices:
       say(fmt::format("{}: going on with the same devices{}", what, when));
@@ -445,6 +458,14 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       break;
   }
   start_world();
+}
+
+// Of a run that is given up: nothing was kept before the first step, so nothing can go on.
+int SupervisedRun::exit_code_of_fault(FaultKind kind) const {
+  if (faults_.has_stepped() || (kind != FaultKind::Crashed && kind != FaultKind::Limited)) {
+    return kNoGoingOn;
+  }
+  return kind == FaultKind::Limited ? kWrongInput : exit_code_of(*world_->first_failure());
 }
 
 // The run is told to stop while no rank is there that could save what was learnt.

@@ -1,6 +1,7 @@
 #include "engine/supervisor/world.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "engine/supervisor/supervision.h"
@@ -93,6 +94,17 @@ bool is_stopped(const ProcessEnd& end) {
 
 bool is_deliberate(const ProcessEnd& end) {
   return end.signal == 0 && end.code <= kWrongInput;
+}
+
+bool is_crash(const ProcessEnd& end) {
+  constexpr std::array kOwn{
+      SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
+  return end.signal == 0 ? !is_deliberate(end) && !is_stopped(end) && end.code != kWaitedTooLong
+                         : std::find(kOwn.begin(), kOwn.end(), end.signal) != kOwn.end();
+}
+
+int exit_code_of(const ProcessEnd& end) {
+  return end.signal == 0 ? end.code : kSignalled + end.signal;
 }
 
 }  // namespace tessera::engine

@@ -76,4 +76,10 @@ inline constexpr int kWaitedTooLong = 75;  // for other ranks, also while they s
 // Whether a rank has ended since it was told to, by SIGHUP, SIGINT or SIGTERM.
 [[nodiscard]] bool is_stopped(const ProcessEnd& end);
 
+// Whether a rank has ended otherwise by its own doing: nobody has killed it.
+[[nodiscard]] bool is_crash(const ProcessEnd& end);
+
+// As a shell reports it.
+[[nodiscard]] int exit_code_of(const ProcessEnd& end);
+
 }  // namespace tessera::engine

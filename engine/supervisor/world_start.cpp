@@ -132,6 +132,7 @@ void WorldStart::start(const World& world, bool again) {
                                     {"again", again ? 1 : 0},
                                     {"forget", had_last_step(device) ? 0 : 1},
                                     {"files", files},
+                                    {"folder", folder_.string()},
                                     {"words", words}});
   }
 }

@@ -1,7 +1,9 @@
 #include "engine/system/limits.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <latch>
 #include <sys/resource.h>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -90,11 +93,61 @@ std::optional<Index> memory_allowed_by_ulimit() {
   return least;
 }
 
+std::string tight_limits() {
+  struct Limit {
+    decltype(RLIMIT_AS) kind;
+    const char* option;
+    const char* what;
+    bool is_bytes;
+    rlim_t enough;
+  };
+  constexpr rlim_t kEnoughFiles = 256;
+  constexpr rlim_t kEnoughStack = rlim_t{1} << 20U;
+  constexpr std::array<Limit, 6> kLimits{
+      {{RLIMIT_NOFILE, "-n", "open files", false, kEnoughFiles},
+       {RLIMIT_STACK, "-s", "of stack", true, kEnoughStack},
+       {RLIMIT_AS, "-v", "of addresses", true, RLIM_INFINITY},
+       {RLIMIT_DATA, "-d", "of data", true, RLIM_INFINITY},
+       {RLIMIT_FSIZE, "-f", "in a file", true, RLIM_INFINITY},
+       {RLIMIT_CPU, "-t", "s of a processor", false, RLIM_INFINITY}}};
+  std::vector<std::string> found;
+  for (const Limit& one : kLimits) {
+    rlimit limit{};
+    if (::getrlimit(one.kind, &limit) == 0 && limit.rlim_cur < one.enough) {
+      const auto value = static_cast<Index>(limit.rlim_cur);
+      found.push_back(fmt::format("`ulimit {}` allows {} {}",
+                                  one.option,
+                                  one.is_bytes ? readable_bytes(value) : fmt::format("{}", value),
+                                  one.what));
+    }
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+void expect_enough_for_any_program() {
+  struct Least {
+    decltype(RLIMIT_AS) kind;
+    rlim_t value;
+    const char* text;
+  };
+  constexpr std::array<Least, 2> kLeast{
+      {{RLIMIT_NOFILE, 32, "at least 32 open files (ulimit -n)"},
+       {RLIMIT_STACK, rlim_t{128} << 10U, "at least 128 KiB of stack (ulimit -s)"}}};
+  for (const Least& one : kLeast) {
+    rlimit limit{};
+    if (::getrlimit(one.kind, &limit) == 0 && limit.rlim_cur < one.value) {
+      throw InputError(fmt::format("{}: expected {}", tight_limits(), one.text));
+    }
+  }
+}
+
 std::string thread_limits(const fs::path& root) {
-  std::string text;
+  std::string text = tight_limits();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    text = fmt::format("`ulimit -u` allows its user {} processes and threads", limit.rlim_cur);
+    text += fmt::format("{}`ulimit -u` allows its user {} processes and threads",
+                        text.empty() ? "" : ", ",
+                        limit.rlim_cur);
   }
   std::optional<Index> least;
   for_each_group(root, "pids", [&least](const fs::path& folder) {

@@ -34,6 +34,13 @@ struct QuotaPeriods {
 // its control group 30 (pids.max)". Empty where nothing limits them.
 [[nodiscard]] std::string thread_limits(const std::filesystem::path& root = "/");
 
+// What `ulimit` allows a process less of than one may need that trains: "`ulimit -n` allows 20 open
+// files, `ulimit -f` files of 1 MiB". Empty where that is nothing.
+[[nodiscard]] std::string tight_limits();
+
+// Throws InputError that names them where this program could not even say what is wrong.
+void expect_enough_for_any_program();
+
 // Throws InputError that names those limits where this process cannot have `count` threads at a
 // time: OpenMP would end it without a word of where. Starts them, which takes a moment.
 void expect_startable_threads(int count);

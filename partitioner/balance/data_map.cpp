@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "partitioner/base/regular_file.h"
 #include "partitioner/base/toml_reader.h"
 
 namespace tessera::partitioner {
@@ -160,6 +161,11 @@ class MoveReader {
 };
 
 }  // namespace
+
+std::string read_data_map(const std::filesystem::path& path) {
+  constexpr Index kMostBytes = Index{1} << 26U;
+  return read_regular_file(path, "a data map", kMostBytes);
+}
 
 DataMap parse_data_map(const std::string& text, const std::string& name) {
   constexpr Index kMostDevices = 4096;

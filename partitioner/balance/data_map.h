@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct DataMap {
 // data map, or moves a sample twice or one that does not exist. Of the moves from a device all are
 // of a class or none.
 [[nodiscard]] std::string to_text(const DataMap& map);
+// The text of a file that should be one.
+[[nodiscard]] std::string read_data_map(const std::filesystem::path& path);
 [[nodiscard]] DataMap parse_data_map(const std::string& text, const std::string& name);
 
 }  // namespace tessera::partitioner

@@ -20,6 +20,32 @@ printf 'pi1\n-oProxyCommand=reboot\n' >"$folder/hosts"
 refused_alone 'line 2: "-oProxyCommand=reboot" is not a host name' run --hostfile "$folder/hosts" -- "${training[@]}" --steps 2 --run "$folder/a"
 printf 'no-such-host.invalid\n' >"$folder/hosts"
 refused_alone 'this machine is not in the host file' run --hostfile "$folder/hosts" -- "${training[@]}" --steps 2 --run "$folder/a"
+refused_alone 'expected -- between the options of run and the command' run -n 2 "${training[@]}" --steps 2 --run "$folder/a"
+[ "$(nproc)" -ge 64 ] || refused_alone 'localhost: 1024 ranks on .*: expected at most 16' run -n 1024 -- "${training[@]}" --steps 2 --run "$folder/a"
+
+# A remote shell that leads to this machine, and one that leads nowhere.
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >"$folder/shell"
+printf '#!/bin/sh\ntouch "%s"\nexec sleep 60\n' "$folder/waits" >"$folder/nowhere"
+chmod +x "$folder/shell" "$folder/nowhere"
+printf 'localhost\n192.0.2.77\n' >"$folder/hosts"
+refused_alone 'are the same machine: name it once' run --hostfile "$folder/hosts" --remote-shell "$folder/shell" -- "${training[@]}" --steps 2 --run "$folder/a"
+timeout 60 "$TESSERA" run --hostfile "$folder/hosts" --remote-shell "$folder/nowhere" -- "${training[@]}" --steps 2 --run "$folder/a" 2>"$folder/err" &
+reaching=$!
+soon test -e "$folder/waits"
+kill -TERM "$reaching"
+status=0
+wait "$reaching" || status=$?
+expect 'a run that is stopped while devices are reached says so' test "$status $(cat "$folder/err")" = '143 tessera: stopped by SIGTERM'
+
+# What ends ranks before the first step is no fault of a device: it is tried twice, or once where a limit explains it.
+command_line='tessera run without MPI'
+status=0
+UCX_TLS=nothing timeout 60 "$TESSERA" run -n 2 -- "${training[@]}" --steps 2 --run "$folder/a" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+expect 'MPI that does not start ends a run' test "$status" -eq 15
+expect 'it is tried twice' test "$(grep -c '^tessera: rank .* on localhost ended with code 15' "$folder/err")" -eq 2
+status=0
+(ulimit -f 100 && exec timeout 60 "$TESSERA" run -n 2 -- "${training[@]}" --steps 2 --run "$folder/a" >"$folder/out" 2>"$folder/err" </dev/null) || status=$?
+expect 'a limit is named, and ranks do not start again' test "$status $(grep -c '^tessera: rank .*(there `ulimit -f` allows .*: given up$' "$folder/err")" = '2 1'
 run 1 agent --wobble
 expect_refusal 'an agent is started by'
 echo '{"run_number":"../../etc","words":["train"],"hosts":[],"folder":"/","run_folder":"/","remote_shell":"ssh","generation":1}' >"$folder/supervisor.json"

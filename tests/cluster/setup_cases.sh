@@ -53,6 +53,29 @@ print(found["well"], len(rates), all(5e6 < rate < 13e6 for rate in rates),
     "True 6 True True ['.1', '.2', '.3'] True"
 }
 
+test_deploy_leaves_newer_files_of_other_content_alone() {
+  begin_setup
+  mkdir set
+  echo ours | tee set/a set/b set/c >/dev/null
+  touch -d yesterday set/a set/b
+  hide pi2 "$app"
+  from_pi1 deploy --hostfile hosts --remote-shell "$reach" set
+  expect_equal "$code" 0
+  one exec pi2 sh -c "echo theirs >$app/set/a; echo ours >$app/set/b"
+  local how
+  for how in --dry-run ''; do
+    # shellcheck disable=SC2086 # nothing, or an option
+    from_pi1 deploy --hostfile hosts --remote-shell "$reach" set $how
+    expect_equal "$code" 1
+    expect_text "$said" "pi2 has newer, different files in place of $app/set: a"
+    expect_equal "$(one exec pi2 cat "$app/set/a")" theirs
+  done
+  from_pi1 deploy --hostfile hosts --remote-shell "$reach" set --overwrite
+  expect_equal "$code" 0
+  expect_equal "$(one exec pi2 cat "$app/set/a")" ours
+  reveal pi2 "$app"
+}
+
 test_doctor_tells_names_and_addresses_that_lead_nowhere() {
   begin_setup
   printf 'pi1\nno-such-host.invalid\n%s.99\npi3\n' "$(one exec pi1 hostname -I | cut -d . -f 1-3)" >odd

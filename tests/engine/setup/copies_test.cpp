@@ -63,6 +63,24 @@ TEST_CASE("what rsync says of files is counted, the rest is not") {
   CHECK_FALSE(copied_bytes("<f+++ many"));
 }
 
+TEST_CASE("what is newer over there is left as it is, unless it is to be overwritten") {
+  const auto has = [](const RsyncCall& call, const char* word) {
+    const auto words = rsync_words(call);
+    return std::count(words.begin(), words.end(), word) == 1;
+  };
+  CHECK(has({.remote_shell = "ssh", .host = "pi2", .path = "/x"}, "--update"));
+  CHECK_FALSE(
+      has({.remote_shell = "ssh", .host = "pi2", .path = "/x", .overwrite = true}, "--update"));
+  for (const RsyncPass pass : {RsyncPass::FindNewer, RsyncPass::Compare}) {
+    CHECK(has({.remote_shell = "ssh", .host = "pi2", .path = "/x", .pass = pass}, "--dry-run"));
+  }
+  CHECK(newer_file("sub/my file is newer") == "sub/my file");
+  CHECK_FALSE(newer_file("<f+++++++++ 1234"));
+  CHECK(different_file("<fcst...... sub/my file") == "sub/my file");
+  CHECK_FALSE(different_file("<f+++++++++ sub/new"));
+  CHECK_FALSE(different_file(".f..t...... touched"));
+}
+
 TEST_CASE("libraries that ldd does not find are known") {
   CHECK(missing_library("\tlibfmt.so.9 => not found") == "libfmt.so.9");
   CHECK(missing_library("\tlibc.so.6 => /lib/libc.so.6 (0x0)").empty());

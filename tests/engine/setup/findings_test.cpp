@@ -273,6 +273,20 @@ TEST_CASE("links are judged by what they carry and by what they have negotiated"
   CHECK(mentions(only_finding(examination), "has negotiated only 10.0 Mbit/s"));
 }
 
+TEST_CASE("a link that is much slower than another one is told, where no interface says why") {
+  Examination examination = healthy_cluster();
+  for (ExaminedDevice& device : examination.devices) {
+    device.addresses[0].bits_per_s = 1e9;
+  }
+  examination.links.push_back(examination.links[0]);
+  CHECK(findings_of(examination).empty());
+  examination.links[0].forward_bytes_per_s = examination.links[0].back_bytes_per_s = 110e6;
+  CHECK(mentions(only_finding(examination),
+                 "only 92.8 Mbit/s, 9 times less than between pi1 and pi2"));
+  examination.devices[1].addresses[0].bits_per_s = 100e6;
+  CHECK(findings_of(examination).empty());
+}
+
 TEST_CASE("a machine that is listed twice is a problem, a name that two have is not") {
   Examination examination = healthy_cluster();
   ExaminedDevice& second = examination.devices[1];

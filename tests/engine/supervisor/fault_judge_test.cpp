@@ -46,6 +46,23 @@ TEST_CASE("the supervisor's own device is never left out: the run is given up") 
   CHECK(verdicts_in_a_row(FaultKind::Lost, true, 10) == lost);
 }
 
+TEST_CASE(
+    "a crash before the first step that repeats, or has a known reason, is no device's fault") {
+  for (const bool here : {true, false}) {
+    CHECK(verdicts_in_a_row(FaultKind::Crashed, here, 2) ==
+          Verdicts{Verdict::SameDevices, Verdict::GiveUp});
+    CHECK(verdicts_in_a_row(FaultKind::Limited, here, 1) == Verdicts{Verdict::GiveUp});
+    FaultJudge judge(true);
+    CHECK(judge.judge(FaultKind::Limited, here, 100) == Verdict::SameDevices);
+    CHECK(judge.judge(FaultKind::Crashed, here, 100) == Verdict::SameDevices);
+  }
+  FaultJudge judge;
+  CHECK_FALSE(judge.has_stepped());
+  (void)judge.finish_step(50);
+  CHECK(judge.has_stepped());
+  CHECK(judge.judge(FaultKind::Limited, true, 100) == Verdict::SameDevices);
+}
+
 TEST_CASE("ranks that are ended again and again start after longer and longer pauses") {
   FaultJudge judge;
   std::vector<double> pauses;

@@ -39,6 +39,14 @@ TEST_CASE("a host file has a host a line, with its ranks, comments and addresses
   CHECK(hosts[4].ranks == 1);
 }
 
+TEST_CASE("a byte-order mark is not part of a name, and slots are ranks") {
+  const auto hosts = hosts_of_text("\xef\xbb\xbfpi1 slots=2\r\npi2\tslots=3 # three\r\n");
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0].name == "pi1");
+  CHECK(hosts[0].ranks == 2);
+  CHECK(hosts[1].ranks == 3);
+}
+
 TEST_CASE("names of hosts are neither options nor commands of a shell") {
   for (const char* bad : {"-oProxyCommand=x",
                           "a b",
@@ -67,18 +75,29 @@ TEST_CASE("what is wrong in a host file is said with its line") {
                           "pi1\npi2:\n",
                           "pi1\npi2:65\n",
                           "pi1\npi2:-1\n",
-                          "pi1\npi2:99999999999\n"}) {
+                          "pi1\npi2:99999999999\n",
+                          "pi1\npi2 2\n",
+                          "pi1\npi2 : 2\n",
+                          "pi1\npi2 slots=0\n",
+                          "pi1\npi2 slots=\n",
+                          "pi1\npi2:2 slots=2\n",
+                          "pi1\npi2 slots=2 slots=2\n",
+                          "pi1\npi2 max-slots=2\n",
+                          "pi1:40\npi1:40\n"}) {
     CAPTURE(bad);
     CHECK_THROWS_WITH_AS(hosts_of_text(bad), doctest::Contains("line 2"), InputError);
   }
   CHECK_THROWS_AS(hosts_of_text("# nobody\n"), InputError);
   CHECK_THROWS_AS(read_host_file("/nowhere/hosts"), InputError);
+  CHECK_THROWS_WITH_AS(read_host_file("/dev/zero"), doctest::Contains("a device"), InputError);
+  CHECK_THROWS_AS(hosts_of_text(std::string(2'000'000, 'a')), InputError);
 }
 
 TEST_CASE("this machine is found by its name, and by addresses of its own") {
   CHECK(place_of_this_machine({{"no-such-host.invalid", 1}, {host_name(), 1}}) == 1);
   CHECK(place_of_this_machine({{"127.0.0.1", 1}}) == 0);
   CHECK(place_of_this_machine({{"192.0.2.1", 1}}) == -1);
+  CHECK(place_of_this_machine({{"192.0.2.1", 1}, {"localhost", 1}}) == 1);
 }
 
 }  // namespace tessera::engine

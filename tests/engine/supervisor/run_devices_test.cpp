@@ -176,6 +176,20 @@ TEST_CASE("a device with another program, or without the folder, does not begin 
   }
 }
 
+TEST_CASE("why an agent does not begin ends a new run, and leaves the device out of another") {
+  FakeDevices fake(3);
+  fake.answers(1, R"({"is":"problem","text":"no room"})");
+  {
+    RunDevices devices = fake.all();
+    CHECK_THROWS_WITH_AS(devices.reach_all(), "pi2: no room", InputError);
+  }
+  fake.request.goes_on = true;
+  RunDevices devices = fake.all();
+  devices.reach_all();
+  CHECK(devices.roster().taking_part() == std::vector<int>{0, 2});
+  CHECK(fake.said.front() == "pi2: no room");
+}
+
 TEST_CASE("what is wrong with a device that returns does not end a run") {
   FakeDevices fake(2);
   RunDevices devices = fake.all();

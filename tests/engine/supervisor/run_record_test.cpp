@@ -79,6 +79,23 @@ TEST_CASE("a record without the number of its supervisor is read, one with anoth
   CHECK(supervisor_of(folder / "record") == engine::SupervisorId{3, ""});
 }
 
+TEST_CASE("numbers that no run has are no record's") {
+  const TemporaryFolder folder;
+  const nlohmann::json record = to_json(record_of_two_devices());
+  for (const char* number :
+       {"1000000000000", "9223372036854775807", "18446744073709551615", "-1", "1e300", "\"1\""}) {
+    CAPTURE(number);
+    nlohmann::json changed = record;
+    changed["generation"] = nlohmann::json::parse(number);
+    put_record(folder / "record", changed);
+    CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
+    changed = record;
+    changed["hosts"][1]["ranks"] = nlohmann::json::parse(number);
+    put_record(folder / "record", changed);
+    CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
+  }
+}
+
 TEST_CASE("a record whose hosts are options or commands is refused") {
   const TemporaryFolder folder;
   for (const char* name :

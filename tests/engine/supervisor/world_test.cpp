@@ -1,5 +1,7 @@
 #include "engine/supervisor/world.h"
 
+#include <csignal>
+
 #include <doctest/doctest.h>
 
 namespace tessera::engine {
@@ -63,6 +65,15 @@ TEST_CASE("a rank that was told to stop has not ended on purpose unless it has s
   world.save(1);
   CHECK(world.has_saved(1));
   CHECK(!world.has_saved(0));
+}
+
+TEST_CASE("a crash is an end by itself that nobody has asked for") {
+  for (const ProcessEnd& crash : {ProcessEnd{15, 0}, {127, 0}, {0, SIGSEGV}, {0, SIGBUS}}) {
+    CHECK(is_crash(crash));
+  }
+  for (const ProcessEnd& other : {ProcessEnd{0, 0}, {2, 0}, {75, 0}, {143, 0}, {0, SIGKILL}}) {
+    CHECK_FALSE(is_crash(other));
+  }
 }
 
 }  // namespace tessera::engine

@@ -1,5 +1,7 @@
 #include "engine/system/limits.h"
 
+#include <sys/resource.h>
+
 #include "tests/support/fake_tree.h"
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
@@ -33,6 +35,23 @@ TEST_CASE("the least number of threads that a control group allows is named") {
   tree.write("sys/fs/cgroup/pids/a/pids.max", "30\n");
   CHECK(tests::has(thread_limits(tree.root()), "its control group"));
   CHECK(tests::has(thread_limits(tree.root()), "30 (pids.max)"));
+}
+
+TEST_CASE("a limit of this process that is a tight one is named") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit tight = before;
+  tight.rlim_cur = 3 << 20;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &tight) == 0);
+  CHECK(tests::has(tight_limits(), "`ulimit -f` allows 3.0 MiB in a file"));
+  CHECK_NOTHROW(expect_enough_for_any_program());
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  tight = before;
+  tight.rlim_cur = 20;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+  CHECK(tests::has(tests::input_error_of([] { expect_enough_for_any_program(); }), "ulimit -n"));
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_CASE("threads that the system starts are no error") {
