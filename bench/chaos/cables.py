@@ -24,6 +24,8 @@ from runs import STOPPED, Run, compare, events_in, left_in_the_end, losses_in, s
 MOST_REPEATED = 2
 STEADY_S = 60  # within which a device whose cable is in again takes part
 SCHEDULE = ["--schedule-steps", "100000"]  # the same learning rates, however long a run is
+# Within which the others go on: after its silence is noticed; where it leads, once agents have waited for it and one has taken over.
+GONE_ON_S = {"no": 8, "yes": 20}
 AT_END = ["test", "finish"]  # after the last step: while it is tested, and when that is over
 COLUMNS = ["folders", "device", "leads", "out", "step", "went_on", "after_s", "led_by", "repeated", "halves", "again_s", "problems"]
 
@@ -37,7 +39,7 @@ class Cut:
         self.at_end = out in AT_END
         self.problems = []
         more = ["--steps", str(options.last_steps)] if self.at_end else ["--steps", "100000", "--no-eval"]
-        self.run = Run(cluster, options, f"{device}-{out}", ["--hostfile", options.hostfile, "--remote-shell", cluster.ssh, *options.launcher],
+        self.run = Run(cluster, options, f"{device}-{out if self.at_end else format(out, 'g')}", ["--hostfile", options.hostfile, "--remote-shell", cluster.ssh, *options.launcher],
                        [*training(options), *more, "--grid", options.grid])
 
     def is_time(self):
@@ -72,7 +74,7 @@ class Cut:
             self.unplug()
             begin = time.monotonic()
             last = max(run.last_step(), progress.last_step())
-            row = {"folders": "own" if self.options.own else "shared", "device": self.device, "step": last, "out": self.out,
+            row = {"folders": "own" if self.options.own else "shared", "device": self.device, "step": last, "out": self.out if self.at_end else f"{self.out:g}",
                    "leads": "yes" if self.device == self.cluster.devices[0] else "no"}
             time.sleep(self.options.longest_cut if self.at_end else self.out)
             back = time.monotonic()
@@ -125,7 +127,7 @@ class Cut:
             self.problems.append("a finished run was trained again")
         if row["repeated"] > MOST_REPEATED:
             self.problems.append(f"{row['repeated']} finished steps repeated")
-        if not self.at_end and self.out >= 8 and row["went_on"] == "nobody":
+        if not self.at_end and self.out >= GONE_ON_S[row["leads"]] and row["went_on"] == "nobody":
             self.problems.append(f"nobody goes on within {self.out:g} s")
 
     def clean_up(self):
@@ -169,7 +171,7 @@ def cut_all(options, reference, rows):
                 row["problems"] = "; ".join(cut.problems)
                 rows.append(row)
                 show(", ".join(f"{name} {row[name]}" for name in COLUMNS))
-                problems += [f"{row['folders']}, {device}, {out}: {problem}" for problem in cut.problems]
+                problems += [f"{row['folders']}, {device}, {row['out']}: {problem}" for problem in cut.problems]
                 if cut.problems and os.environ.get("KEEP_CLUSTER"):
                     return problems
     finally:
