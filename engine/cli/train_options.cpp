@@ -49,13 +49,11 @@ void add_cache(CLI::App& app, PictureCacheRequest& cache) {
 CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   TrainingRequest& request = command.request;
   add_model(app, request.model);
-  add_text(
-      app,
-      "--data",
-      request.data,
-      "DATA",
-      "folder with a folder per class, or with IDX, CIFAR, VOC or COCO files; or Darknet .data "
-      "file")
+  add_text(app,
+           "--data",
+           request.data,
+           "DATA",
+           "folder of IDX, CIFAR, VOC or COCO files, folder per class, or Darknet .data file")
       ->required();
   auto* run =
       add_text(app, "--run", request.run, "DIR", "folder for checkpoints, metrics and reports");
