@@ -64,10 +64,11 @@ make_packages() {
   make_sysroot "$release" "$architecture" "$folder/root" "libstdc++-${compiler_versions[$release]}-dev" "${libraries[@]}"
   local unpacked=$SECONDS
   # Neither -O2 nor the stack protector of Debian's own packages: kernels are as fast as in a build by hand. No path of this
-  # machine is in what is built, and nothing here starts the launcher.
+  # machine is in what is built. MPICH's programs are named alone: nothing here starts them.
   cmake -S . -B "$folder/build" -G Ninja --toolchain "$PWD/.ci/sysroot.cmake" -DTESSERA_SYSROOT="$folder/root" \
     -DTESSERA_ARCHITECTURE="$architecture" -DTESSERA_RELEASE="$release" -DTESSERA_PACKAGE_SUFFIX="${suffixes[$release]}" \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+    -DMPI_CXX_COMPILER=/usr/bin/mpicxx.mpich -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich \
     -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$PWD=tessera" -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,relro,-z,now >"$folder/configure.log" 2>&1 ||
     { cat "$folder/configure.log" >&2; fail "$release-$architecture could not be configured (CMake's message is above)."; }
   cmake --build "$folder/build" -j "$(build_jobs)"
