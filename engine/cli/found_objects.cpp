@@ -1,5 +1,6 @@
 #include "engine/cli/found_objects.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,21 @@ std::vector<FoundObject> found_objects(const std::vector<HeadSite>& heads,
   return objects;
 }
 
+std::optional<FoundObject> best_object(const std::vector<HeadSite>& heads,
+                                       const std::vector<std::span<const float>>& outputs,
+                                       const std::vector<std::string>& names) {
+  std::vector<Detection> found;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    add_boxes_of_head(heads[i], outputs[i], kLeastTestedScore, found);
+  }
+  const auto best = std::max_element(
+      found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
+  return best == found.end()
+             ? std::nullopt
+             : std::optional<FoundObject>(
+                   {class_name(names, static_cast<std::size_t>(best->label)), *best});
+}
+
 void place_on_picture(std::vector<FoundObject>& objects,
                       const partitioner::MapShape& picture,
                       const RenderingRules& rules) {
@@ -67,8 +83,16 @@ std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects)
   return boxes;
 }
 
-std::string objects_text(const std::string& picture, const std::vector<FoundObject>& objects) {
+std::string objects_text(const std::string& picture,
+                         const std::vector<FoundObject>& objects,
+                         const std::optional<FoundObject>& best) {
   std::string text = fmt::format("{}\n", printable(picture));
+  if (objects.empty()) {
+    text += best ? fmt::format("  nothing (best score {:.2f} %, {})\n",
+                               100 * best->score,
+                               printable(best->name))
+                 : fmt::format("  nothing (no score of {} %)\n", 100 * kLeastTestedScore);
+  }
   for (const FoundObject& object : objects) {
     text += fmt::format("  {:6.2f} %  {}  {} {:.4f} {:.4f} {:.4f} {:.4f}\n",
                         100 * object.score,
@@ -82,7 +106,9 @@ std::string objects_text(const std::string& picture, const std::vector<FoundObje
   return text;
 }
 
-std::string objects_json(const std::string& picture, const std::vector<FoundObject>& objects) {
+std::string objects_json(const std::string& picture,
+                         const std::vector<FoundObject>& objects,
+                         const std::optional<FoundObject>& best) {
   nlohmann::ordered_json json{{"picture", picture}, {"objects", nlohmann::ordered_json::array()}};
   for (const FoundObject& object : objects) {
     json["objects"].push_back(
@@ -90,6 +116,9 @@ std::string objects_json(const std::string& picture, const std::vector<FoundObje
          {"name", object.name},
          {"score", object.score},
          {"box", {object.box.x, object.box.y, object.box.width, object.box.height}}});
+  }
+  if (objects.empty()) {
+    json["best_score"] = best ? nlohmann::ordered_json(best->score) : nlohmann::ordered_json();
   }
   return json_text(json) + "\n";
 }

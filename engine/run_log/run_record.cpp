@@ -113,6 +113,7 @@ void RunRecord::begin(const partitioner::Network& network,
                     score_name(network),
                     step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);
+    remove_if_later(folder_->file(run_file::kBestEvaluation), step);
     write_atomically(folder_->file(run_file::kPartition), to_text(partition));
   });
   best_ = shared_best(found, *communicator_);
@@ -305,6 +306,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
                                double epoch,
                                const EvaluationResult& result) {
   const Index step = trainer.steps_done();
+  std::string text;  // rank 0's
   on_root(*trains_, [&] {
     const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
     const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
@@ -312,14 +314,21 @@ void RunRecord::add_evaluation(Trainer& trainer,
     expect_there();
     nlohmann::ordered_json json{{"step", step}, {"epoch", epoch}};
     json.update(evaluation_json(result, class_names_));
-    write_atomically(folder_->file(run_file::kEvaluation), json_text(json) + "\n");
+    text = json_text(json) + "\n";
+    write_atomically(folder_->file(run_file::kEvaluation), text);
   });
-  const BestSoFar now{step, {result.score(), result.loss}};
+  BestSoFar now{step, {result.score(), result.loss}};
+  if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
+    now.tested.best_f1 = detection_curves(objects->judged()).best_f1();
+  }
   if (!best_ || now.tested.better_than(best_->tested)) {
     settle_best();
     if (const auto file =
             written(options_.folder / run_file::kBest, {}, trainer, begun, now.tested)) {
-      best_work_.start([file] { file->commit(); });
+      best_work_.start([file, text, evaluation = folder_->file(run_file::kBestEvaluation)] {
+        file->commit();
+        write_atomically(evaluation, text);
+      });
     }
     best_ = now;
     since_best_ = 0;

@@ -111,6 +111,10 @@ expect 'so they have on four ranks' test "$(grep -o '"class":[0-9]*' out)" = "$(
 works 1 predict m.cfg set/images/test/000000.png --weights run/checkpoint.safetensors --threshold 0.01 --out seen
 expect 'names are those of the data set' grep -qE '^ +[0-9.]+ %  [a-z-]+  [0-9] [0-9.-]+ [0-9.-]+ [0-9.]+ [0-9.]+$' out
 expect 'boxes are drawn' test "$(head -c 4 seen/000000.png | tail -c 3)" = PNG
+works 4 predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.99 --grid 2x2
+expect 'of a picture without objects it says the best score' test "$(grep -cE '^  nothing \(best score [0-9.]+ %, [a-z-]+\)$' out)" -eq 8
+expect 'and where the test has found the best threshold' \
+  grep -qE 'nothing was found on 8 pictures with a score of 0.99 .* highest score is 0\.[0-9]+, of [a-z-]+ on set/images/.*in the test of run/best.safetensors the highest F1, [0-9.]+ %, was at a score of 0\.[0-9]+: try --threshold 0' err
 refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
 
 sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg
