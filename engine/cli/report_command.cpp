@@ -38,7 +38,7 @@ std::string runs_below(const std::filesystem::path& folder) {
 
 void run_report(const ReportCommand& command) {
   const RunData run = read_run(command.run);
-  if (run.state == RunState::Empty) {
+  if (run.state == RunState::Empty && run.damaged.empty()) {
     throw InputError(command.run, 0, "there is no run in this folder" + runs_below(command.run));
   }
   const std::filesystem::path target = command.out.empty()
