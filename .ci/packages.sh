@@ -9,24 +9,29 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 show_help() {
   cat <<HELP
-Usage: .ci/packages.sh [RELEASE-ARCHITECTURE...]
+Usage: .ci/packages.sh [--yes] [RELEASE-ARCHITECTURE...]
 
 Makes the packages tessera and libtessera-dev on an x86-64 machine with Debian, for Debian 12 (bookworm-amd64, bookworm-arm64,
 bookworm-armhf) and Debian 13 (trixie-amd64, trixie-arm64, trixie-armhf). Without arguments it makes all of them. Packages are
 for one release each, since libraries have other names in the next; their versions end in ~deb12 or ~deb13.
 
-Installs cross compilers, qemu, mmdebstrap and lintian, and unpacks the packages of the target into build/packages (600 MB
-each), not into this system. The packages are then in build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or
-warnings in them.
+Installs what is missing for these targets (it asks first): compiler, CMake, mmdebstrap, lintian; for ARM a cross compiler and
+qemu. Unpacks the packages of the target into build/packages (600 MB each), not into this system. The packages are then in
+build/packages/RELEASE-ARCHITECTURE. Fails where lintian finds errors or warnings in them.
 
 The compiler is that of the release. For another release than this system's, all of that happens in a clean root of it, in
 build/packages/RELEASE (2 GB); setting it up and working in it needs root.
+
+  --yes     install without asking
+  --help    shows this help and exits
 HELP
 }
 
 targets=()
+consent=ask
 for argument in "$@"; do
   case $argument in
+    --yes | -y) consent=yes ;;
     --help | -h) show_help || true; exit 0 ;;
     bookworm-amd64 | bookworm-arm64 | bookworm-armhf | trixie-amd64 | trixie-arm64 | trixie-armhf) targets+=("$argument") ;;
     *) fail "unknown argument '$argument'." 'See .ci/packages.sh --help.' ;;
@@ -41,16 +46,29 @@ for package in "${program_packages[@]}"; do
   case $package in *-dev) libraries+=("$package") ;; esac
 done
 
+# builders ARCHITECTURE...: prints the packages of this system that build for these, all else being in their roots.
+builders() {
+  local architecture
+  printf '%s\n' g++ cmake ninja-build pkg-config mmdebstrap dpkg-dev file lintian
+  for architecture in "$@"; do
+    case $architecture in
+      arm64) printf '%s\n' g++-aarch64-linux-gnu qemu-user-static ;;
+      armhf) printf '%s\n' g++-arm-linux-gnueabihf qemu-user-static ;;
+    esac
+  done
+}
+
 # make_packages RELEASE ARCHITECTURE
 make_packages() {
   local release=$1 architecture=$2 folder=$PWD/build/packages/$1-$2 started=$SECONDS
   make_sysroot "$release" "$architecture" "$folder/root" "libstdc++-${compiler_versions[$release]}-dev" "${libraries[@]}"
   local unpacked=$SECONDS
   # Neither -O2 nor the stack protector of Debian's own packages: kernels are as fast as in a build by hand. No path of this
-  # machine is in what is built.
+  # machine is in what is built. MPICH's programs are named alone: nothing here starts them.
   cmake -S . -B "$folder/build" -G Ninja --toolchain "$PWD/.ci/sysroot.cmake" -DTESSERA_SYSROOT="$folder/root" \
     -DTESSERA_ARCHITECTURE="$architecture" -DTESSERA_RELEASE="$release" -DTESSERA_PACKAGE_SUFFIX="${suffixes[$release]}" \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DMPIEXEC_EXECUTABLE="$mpich_launcher" \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+    -DMPI_CXX_COMPILER=/usr/bin/mpicxx.mpich -DMPIEXEC_EXECUTABLE=/usr/bin/mpiexec.mpich \
     -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$PWD=tessera" -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,relro,-z,now >"$folder/configure.log" 2>&1 ||
     { cat "$folder/configure.log" >&2; fail "$release-$architecture could not be configured (CMake's message is above)."; }
   cmake --build "$folder/build" -j "$(build_jobs)"
@@ -85,7 +103,7 @@ make_in_root() {
   local release=$1 root=$PWD/build/packages/$1
   shift
   [ "$(id -u)" -eq 0 ] || fail "packages of $release are made in a root of that release, which needs root."
-  install_packages yes mmdebstrap
+  install_packages "$consent" mmdebstrap
   if [ ! -e "$root/complete" ]; then
     rm -rf "$root"
     mkdir -p build/packages
@@ -101,7 +119,7 @@ make_in_root() {
     shift 2
     mount -t proc proc "$root/proc"
     mount --bind "$project" "$root$project"
-    exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$project/.ci/packages.sh" "$@"
+    exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root "$project/.ci/packages.sh" --yes "$@"
   ' bash "$root" "$PWD" "$@" || fail "the packages of $release could not be made (the message of what failed is above)."
 }
 
@@ -118,9 +136,8 @@ for target in "${targets[@]}"; do
   fi
 done
 if [ "${#own_targets[@]}" -gt 0 ]; then
-  install_packages yes "${program_packages[@]}" g++-aarch64-linux-gnu g++-arm-linux-gnueabihf qemu-user-static mmdebstrap \
-    lintian
-  find_mpich
+  mapfile -t needed < <(builders "${own_targets[@]#*-}" | sort -u)
+  install_packages "$consent" "${needed[@]}"
 fi
 for target in "${own_targets[@]}"; do
   make_packages "${target%-*}" "${target#*-}"

@@ -34,11 +34,19 @@ const char* figure_class(const Figure& figure) {
   return figure.tall ? " class=\"tall\"" : "";
 }
 
-std::string row_html(const std::vector<std::string>& cells, const char* cell, const char* scope) {
+constexpr std::size_t kMostNarrowColumns = 4;  // that a telephone shows beside each other
+
+// Each cell but the first tells the name of its column, where there are names.
+std::string row_html(const std::vector<std::string>& cells,
+                     const char* cell,
+                     const char* scope,
+                     const std::vector<std::string>& names = {}) {
   std::string row = "<tr>";
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string name =
+        i < names.size() ? fmt::format(" data-name=\"{}\"", escaped(names[i])) : "";
     row += i == 0 ? fmt::format("<th scope=\"{}\">{}</th>", scope, escaped(cells[i]))
-                  : fmt::format("<{0}>{1}</{0}>", cell, escaped(cells[i]));
+                  : fmt::format("<{0}{1}>{2}</{0}>", cell, name, escaped(cells[i]));
   }
   return row + "</tr>\n";
 }
@@ -50,9 +58,11 @@ std::string colour_class(int number) {
 }
 
 std::string table_html(const Table& table) {
-  std::string html = "<table>\n<thead>" + row_html(table.head, "th", "col") + "</thead>\n<tbody>\n";
+  const bool broad = table.head.size() > kMostNarrowColumns;
+  std::string html = broad ? "<table class=\"broad-table\">" : "<table>";
+  html += "\n<thead>" + row_html(table.head, "th", "col") + "</thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : table.rows) {
-    html += row_html(row, "td", "row");
+    html += row_html(row, "td", "row", broad ? table.head : std::vector<std::string>());
   }
   return html + "</tbody>\n</table>\n";
 }

@@ -25,17 +25,19 @@ constexpr double kRise = 0.767;
 
 class MatrixDrawing {
  public:
-  explicit MatrixDrawing(const MatrixChart& chart) : chart_(chart), count_(chart.cells.size()) {
+  // With names where there are no more rows than that.
+  explicit MatrixDrawing(const MatrixChart& chart, std::size_t most_named = kMostNamed)
+      : chart_(chart), count_(chart.cells.size()), is_named_(count_ <= most_named) {
     double longest = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       longest = std::max(longest, drawn_width(name(i)));
     }
-    left_ = is_named() ? longest + 8 : 20;
-    top_ = is_named() ? kRise * longest + kRun * kLargestText + 8 : 20;
+    left_ = is_named_ ? longest + 8 : 20;
+    top_ = is_named_ ? kRise * longest + kRun * kLargestText + 8 : 20;
     constexpr double kMostCell = 40;
     const auto count = static_cast<double>(count_);
     cell_ = std::min((width() - left_) / count, kMostCell);
-    for (std::size_t i = 0; is_named() && i < count_; ++i) {
+    for (std::size_t i = 0; is_named_ && i < count_; ++i) {
       // Each column's name ends inside the drawing, too.
       const double name_cols = kRun * drawn_width(name(i)) + kLargestText;
       cell_ = std::min(cell_, (width() - left_ - name_cols) / (static_cast<double>(i) + 0.5));
@@ -43,22 +45,26 @@ class MatrixDrawing {
   }
 
   [[nodiscard]] std::string html() const {
-    const double side = cell_ * static_cast<double>(count_);
     Figure figure;
     figure.id = chart_.id;
     figure.title = chart_.title;
     figure.unit = fmt::format("rows: {}, columns: {}", chart_.row_name, chart_.column_name);
     figure.note = chart_.note;
-    figure.drawing = drawing_svg(width(), top_ + side + 4, label(), "", content());
+    figure.drawing = svg();
+    figure.narrow_drawing = is_wide() ? MatrixDrawing(chart_, kMostNarrow).svg() : "";
     figure.table = table();
     figure.wide = is_wide();
     return figure_html(figure);
   }
 
  private:
-  [[nodiscard]] bool is_wide() const { return is_named() && count_ > kMostNarrow; }
+  [[nodiscard]] std::string svg() const {
+    const double side = cell_ * static_cast<double>(count_);
+    return drawing_svg(width(), top_ + side + 4, label(), "", content());
+  }
+
+  [[nodiscard]] bool is_wide() const { return is_named_ && count_ > kMostNarrow; }
   [[nodiscard]] double width() const { return is_wide() ? kWideMatrix : kNarrowMatrix; }
-  [[nodiscard]] bool is_named() const { return count_ <= kMostNamed; }
 
   [[nodiscard]] std::string full_name(std::size_t i) const {
     return i < chart_.names.size() ? chart_.names[i] : fmt::format("{}", i);
@@ -78,7 +84,7 @@ class MatrixDrawing {
                     coordinate(side),
                     coordinate(side));
     for (std::size_t row = 0; row < count_; ++row) {
-      svg += is_named() ? names_of(row) : "";
+      svg += is_named_ ? names_of(row) : "";
       const auto sum = static_cast<double>(sum_of(chart_.cells[row]));
       for (std::size_t column = 0; column < std::min(count_, chart_.cells[row].size()); ++column) {
         if (chart_.cells[row][column] > 0) {
@@ -182,6 +188,7 @@ class MatrixDrawing {
 
   const MatrixChart& chart_;
   std::size_t count_;
+  bool is_named_;
   double left_ = 0;
   double top_ = 0;
   double cell_ = 0;

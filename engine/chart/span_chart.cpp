@@ -14,7 +14,8 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr double kSpanWidth = 1060;
+constexpr double kWideSpans = 1060;
+constexpr double kNarrowSpans = 520;
 constexpr double kSpanTop = 4;
 constexpr double kSpanBottom = 24;
 constexpr double kLane = 18;
@@ -29,7 +30,7 @@ double height_of(const Lane& lane) {
 
 class SpanDrawing {
  public:
-  explicit SpanDrawing(const SpanChart& chart) : chart_(chart) {
+  SpanDrawing(const SpanChart& chart, double width) : chart_(chart), width_(width) {
     Extent extent;
     double names = 0;
     height_ = kSpanTop + kSpanBottom;
@@ -45,7 +46,7 @@ class SpanDrawing {
     x_ = {.low = extent.low / scale_.size,
           .high = extent.high / scale_.size,
           .begin = names + 8,
-          .end = kSpanWidth - 20};
+          .end = width_ - 20};
   }
 
   [[nodiscard]] std::string html() const {
@@ -55,13 +56,18 @@ class SpanDrawing {
     figure.unit = scale_.name;
     figure.note = chart_.note;
     figure.legend = chart_.kinds;
-    figure.drawing = drawing_svg(kSpanWidth, height_, label(), "", content());
+    figure.drawing = svg();
+    figure.narrow_drawing = SpanDrawing(chart_, kNarrowSpans).svg();
     figure.table = chart_.table;
     figure.wide = true;
     return figure_html(figure);
   }
 
  private:
+  [[nodiscard]] std::string svg() const {
+    return drawing_svg(width_, height_, label(), "", content());
+  }
+
   static std::string shown_name(const Lane& lane) { return fitted(lane.name, kMostLaneName); }
 
   [[nodiscard]] std::string content() const {
@@ -82,7 +88,7 @@ class SpanDrawing {
   [[nodiscard]] std::string grid() const {
     std::string svg = "<g class=\"grid\">";
     const double bottom = height_ - kSpanBottom + 4;
-    const Ticks ticks = linear_ticks(x_.low, x_.high, 14);
+    const Ticks ticks = linear_ticks(x_.low, x_.high, width_ > kNarrowSpans ? 14 : 6);
     for (const double value : ticks.values) {
       const std::string x = coordinate(x_.at(value));
       svg +=
@@ -168,6 +174,7 @@ class SpanDrawing {
   }
 
   const SpanChart& chart_;
+  double width_;
   double height_ = 0;
   ScaledUnit scale_;
   Axis x_;
@@ -184,7 +191,7 @@ bool is_empty(const SpanChart& chart) {
 }
 
 std::string span_chart_html(const SpanChart& chart) {
-  return is_empty(chart) ? "" : SpanDrawing(chart).html();
+  return is_empty(chart) ? "" : SpanDrawing(chart, kWideSpans).html();
 }
 
 }  // namespace tessera::engine

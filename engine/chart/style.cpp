@@ -86,6 +86,11 @@ details { font-size: 12px; margin-top: 2px; } summary { color: var(--quiet); cur
 @media screen and (max-width: 560px) {
   figure svg text { font-size: 13px; }
   .drawing.broad { display: none; } .drawing.narrow { display: block; } figure.wide .drawing.narrow svg { min-width: 0; }
+  tbody th { white-space: normal; overflow-wrap: anywhere; }
+  .broad-table, .broad-table tbody { display: block; } .broad-table thead { display: none; }
+  .broad-table tr { display: flex; flex-wrap: wrap; gap: 0 12px; padding: 3px 0; border-bottom: 1px solid var(--grid); }
+  .broad-table th, .broad-table td { border: 0; padding: 0; white-space: normal; } .broad-table th { flex: 0 0 100%; font-weight: 600; }
+  .broad-table td::before { content: attr(data-name) " "; color: var(--quiet); }
 }
 @media print { figure svg text { font-size: 13px; } }
 )css";

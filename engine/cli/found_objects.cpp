@@ -1,5 +1,6 @@
 #include "engine/cli/found_objects.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,21 @@ std::vector<FoundObject> found_objects(const std::vector<HeadSite>& heads,
     objects.push_back({class_name(names, static_cast<std::size_t>(found.label)), found});
   }
   return objects;
+}
+
+std::optional<FoundObject> best_object(const std::vector<HeadSite>& heads,
+                                       const std::vector<std::span<const float>>& outputs,
+                                       const std::vector<std::string>& names) {
+  std::vector<Detection> found;
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    add_boxes_of_head(heads[i], outputs[i], kLeastTestedScore, found);
+  }
+  const auto best = std::max_element(
+      found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
+  return best == found.end()
+             ? std::nullopt
+             : std::optional<FoundObject>(
+                   {class_name(names, static_cast<std::size_t>(best->label)), *best});
 }
 
 void place_on_picture(std::vector<FoundObject>& objects,
@@ -73,8 +89,15 @@ std::string drawn_line(const std::string& file) {
 
 std::string objects_text(const std::string& picture,
                          const std::vector<FoundObject>& objects,
+                         const std::optional<FoundObject>& best,
                          const std::string& drawn) {
   std::string text = fmt::format("{}\n", printable(picture));
+  if (objects.empty()) {
+    text += best ? fmt::format("  nothing (best score {:.2f} %, {})\n",
+                               100 * best->score,
+                               printable(best->name))
+                 : fmt::format("  nothing (no score of {} %)\n", 100 * kLeastTestedScore);
+  }
   for (const FoundObject& object : objects) {
     text += fmt::format("  {:6.2f} %  {}  {} {:.4f} {:.4f} {:.4f} {:.4f}\n",
                         100 * object.score,
@@ -90,6 +113,7 @@ std::string objects_text(const std::string& picture,
 
 std::string objects_json(const std::string& picture,
                          const std::vector<FoundObject>& objects,
+                         const std::optional<FoundObject>& best,
                          const std::string& drawn) {
   nlohmann::ordered_json json{{"picture", picture}, {"objects", nlohmann::ordered_json::array()}};
   for (const FoundObject& object : objects) {
@@ -98,6 +122,9 @@ std::string objects_json(const std::string& picture,
          {"name", object.name},
          {"score", object.score},
          {"box", {object.box.x, object.box.y, object.box.width, object.box.height}}});
+  }
+  if (objects.empty()) {
+    json["best_score"] = best ? nlohmann::ordered_json(best->score) : nlohmann::ordered_json();
   }
   if (!drawn.empty()) {
     json["drawn"] = drawn;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/data/augment.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/detection/detections.h"
+#include "engine/train/detection_metrics.h"
 
 namespace tessera::engine {
 
@@ -27,6 +29,13 @@ struct FoundObject : Detection {
     double least_score,
     const std::vector<std::string>& names);
 
+// The object with the highest score, whatever a user asks for; nothing where no score is as high as
+// any that tests look at.
+[[nodiscard]] std::optional<FoundObject> best_object(
+    const std::vector<HeadSite>& heads,
+    const std::vector<std::span<const float>>& outputs,
+    const std::vector<std::string>& names);
+
 // Changes boxes from fractions of the input to those of the picture, which need not fill the input.
 void place_on_picture(std::vector<FoundObject>& objects,
                       const partitioner::MapShape& picture,
@@ -39,11 +48,14 @@ void place_on_picture(std::vector<FoundObject>& objects,
 [[nodiscard]] std::string drawn_line(const std::string& file);
 
 // Class, centre, width and height are as Darknet's label texts have them. The JSON is one line.
+// `best` is what there would have been where there are no objects.
 [[nodiscard]] std::string objects_text(const std::string& picture,
                                        const std::vector<FoundObject>& objects,
+                                       const std::optional<FoundObject>& best,
                                        const std::string& drawn);
 [[nodiscard]] std::string objects_json(const std::string& picture,
                                        const std::vector<FoundObject>& objects,
+                                       const std::optional<FoundObject>& best,
                                        const std::string& drawn);
 
 }  // namespace tessera::engine

@@ -26,12 +26,11 @@ struct Examples {
 constexpr std::array<Examples, 20> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
-      "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
-      "    --partition auto --cluster hosts.cluster.toml\n"},
+      "  tessera run -n 4 -- train m.cfg --data photos --run runs/a --grid 2x2\n"},
      {"choose",
       "  tessera choose m.cfg --data photos --cluster hosts.cluster.toml \\\n"
       "    --objective energy --epochs 20 --dry-run\n"
-      "  mpiexec.mpich -f hosts -n 4 tessera choose m.cfg --data photos \\\n"
+      "  tessera run --hostfile hosts -- choose m.cfg --data photos \\\n"
       "    --cluster hosts.cluster.toml --objective edp --epochs 20 --run runs/a\n"},
      {"run",
       "  tessera run -n 2 -- train m.cfg --data photos --run runs/a --grid 1x2\n"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,12 +16,15 @@
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
 #include "engine/drawing/text.h"
+#include "engine/files/run_files.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/inference.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 #include "partitioner/network/losses.h"
 
 namespace tessera::engine {
@@ -122,6 +126,7 @@ class PredictRun {
           options, [&] { return std::move(pictures.sets[static_cast<std::size_t>(set)]); });
       predict_set(inference, loader);
     }
+    on_root(communicator_, [&] { say_if_nothing_was_found(); });
     expect_all_read();
   }
 
@@ -310,6 +315,17 @@ class PredictRun {
                     Index item,
                     const std::vector<std::span<const float>>& outputs) {
     std::vector<FoundObject> objects = found_objects(heads_, outputs, command_.least_score, names_);
+    std::optional<FoundObject> best;
+    if (objects.empty()) {
+      best = best_object(heads_, outputs, names_);
+      ++empty_pictures_;
+      if (best && (!best_ || best->score > best_->score)) {
+        best_ = best;
+        best_picture_ = picture;
+      }
+    } else {
+      any_found_ = true;
+    }
     const RenderingRules rules = rendering_rules(model);
     std::string drawn;
     if (drawn_ ||
@@ -321,8 +337,41 @@ class PredictRun {
       }
     }
     fmt::print("{}",
-               command_.json ? objects_json(picture, objects, drawn)
-                             : objects_text(picture, objects, drawn));
+               command_.json ? objects_json(picture, objects, best, drawn)
+                             : objects_text(picture, objects, best, drawn));
+  }
+
+  // Of the weights, or of the best ones of their run.
+  [[nodiscard]] std::string threshold_hint() const {
+    const std::filesystem::path weights = command_.weights;
+    for (const auto& file : {weights, weights.parent_path() / run_file::kBest}) {
+      if (const auto best = stored_best_f1(file)) {
+        return fmt::format(
+            "; in the test of {} the highest F1, {:.1f} %, was at a score of {:.2f}{}",
+            file.string(),
+            100 * best->f1,
+            best->score,
+            best->score < command_.least_score
+                ? fmt::format(": try --threshold {}", std::max(best->score, kLeastTestedScore))
+                : "");
+      }
+    }
+    return "; --threshold sets it, and `eval` says at which score F1 is highest";
+  }
+
+  void say_if_nothing_was_found() const {
+    if (any_found_ || empty_pictures_ == 0) {
+      return;
+    }
+    messages_.warn(fmt::format("nothing was found on {} with a score of {} or more: {}{}",
+                               counted(empty_pictures_, "picture"),
+                               command_.least_score,
+                               best_ ? fmt::format("the highest score is {:.4f}, of {} on {}",
+                                                   best_->score,
+                                                   best_->name,
+                                                   best_picture_)
+                                     : fmt::format("no score is as high as {}", kLeastTestedScore),
+                               threshold_hint()));
   }
 
   void print(const std::string& picture,
@@ -373,6 +422,10 @@ class PredictRun {
   std::vector<HeadSite> heads_;         // of a detector
   std::optional<DrawnPictures> drawn_;  // rank 0
   bool warned_of_characters_ = false;
+  bool any_found_ = false;           // objects; this and what follows are rank 0's
+  Index empty_pictures_ = 0;         // without objects
+  std::optional<FoundObject> best_;  // on these
+  std::string best_picture_;
   Index total_ = 0;            // pictures, and names that lead to none
   Index pictures_before_ = 0;  // in the sets before
   Index unreadable_ = 0;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/messages.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/run_files.h"
 #include "engine/page/page.h"
 #include "engine/report/run_reader.h"
+#include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -38,8 +38,8 @@ std::string runs_below(const std::filesystem::path& folder) {
 
 void run_report(const ReportCommand& command) {
   const RunData run = read_run(command.run);
-  if (run.state == RunState::Empty) {
-    print_warning(command.run + ": there is no run in this folder" + runs_below(command.run));
+  if (run.state == RunState::Empty && run.damaged.empty()) {
+    throw InputError(command.run, 0, "there is no run in this folder" + runs_below(command.run));
   }
   const std::filesystem::path target = command.out.empty()
                                            ? std::filesystem::path(command.run) / run_file::kReport

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
@@ -61,17 +62,39 @@ int scrolled(LiveTerminal::Key key, int first, const RunData& data, const TopVie
   return std::clamp(first, 0, last);
 }
 
+bool show(LiveTerminal& terminal, const RunData& data, TopView& view) {
+  const TerminalSize size = terminal_size();
+  view.columns = size.columns;
+  view.lines = size.lines;
+  return terminal.show(top_screen(data, view));
+}
+
+// Until the folder is there: that of a run that starts soon. False where the user ends it before.
+bool wait_for_folder(const std::filesystem::path& folder, LiveTerminal& terminal, TopView& view) {
+  RunData nothing;
+  nothing.folder = folder;
+  std::error_code error;
+  while (std::filesystem::status(folder, error).type() == std::filesystem::file_type::not_found) {
+    if (!show(terminal, nothing, view) || terminal.wait(kRefresh_s) == LiveTerminal::Key::Quit) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Returns the signal that ended it, or 0.
-int watch_run(RunReader& reader, TopView view) {
+int watch_run(const std::filesystem::path& folder, TopView view) {
   LiveTerminal terminal;
+  if (!wait_for_folder(folder, terminal, view)) {
+    return terminal.end_signal();
+  }
+  RunReader reader(folder);
+  reader.read();
   double changed_s = now_s();
   double read_s = changed_s;
   for (;;) {
-    const TerminalSize size = terminal_size();
-    view.columns = size.columns;
-    view.lines = size.lines;
     view.quiet_s = now_s() - changed_s;
-    if (!terminal.show(top_screen(reader.data(), view))) {
+    if (!show(terminal, reader.data(), view)) {
       return 0;
     }
     const LiveTerminal::Key key =
@@ -91,13 +114,13 @@ int watch_run(RunReader& reader, TopView view) {
 
 void run_top(const TopCommand& command) {
   const TerminalAbilities abilities = terminal_abilities();
-  RunReader reader(command.run);
-  reader.read();
   if (command.once || !abilities.sequences) {
+    RunReader reader(command.run);
+    reader.read();
     print_once(reader.data(), view_of(command, abilities));
     return;
   }
-  if (const int signal = watch_run(reader, view_of(command, abilities)); signal != 0) {
+  if (const int signal = watch_run(command.run, view_of(command, abilities)); signal != 0) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);  // now that the terminal is as it was
   }

@@ -53,7 +53,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
            "--data",
            request.data,
            "DATA",
-           "folder of IDX or CIFAR files, folder per class, or Darknet .data file")
+           "folder of IDX, CIFAR, VOC or COCO files, folder per class, or Darknet .data file")
       ->required();
   auto* run =
       add_text(app, "--run", request.run, "DIR", "folder for checkpoints, metrics and reports");

@@ -62,9 +62,12 @@ std::vector<double> mean_of(const std::vector<std::optional<DetectionCurves>>& c
 
 }  // namespace
 
-int CurvesOfClasses::best_f1() const {
-  const std::vector<double>& f1 = mean.value().f1;
-  return static_cast<int>(std::max_element(f1.begin(), f1.end()) - f1.begin());
+std::optional<BestF1> CurvesOfClasses::best_f1() const {
+  if (!mean) {
+    return std::nullopt;
+  }
+  const auto best = std::max_element(mean->f1.begin(), mean->f1.end());
+  return BestF1{*best, curve_place(static_cast<int>(best - mean->f1.begin()))};
 }
 
 CurvesOfClasses detection_curves(const std::vector<JudgedClass>& judged) {

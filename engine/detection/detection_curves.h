@@ -24,12 +24,18 @@ struct DetectionCurves {
   friend bool operator==(const DetectionCurves&, const DetectionCurves&) = default;
 };
 
+// The highest mean of F1, and the lowest score from which on boxes have it.
+struct BestF1 {
+  double f1 = 0;
+  double score = 0;
+};
+
 struct CurvesOfClasses {
   std::vector<std::optional<DetectionCurves>> classes;  // nothing where there are no objects
   std::optional<DetectionCurves> mean;                  // over classes with objects
 
-  // Where the mean of F1 is highest, at the lowest such score. Only where there is a mean.
-  [[nodiscard]] int best_f1() const;
+  // Nothing where there is no mean.
+  [[nodiscard]] std::optional<BestF1> best_f1() const;
 };
 
 [[nodiscard]] CurvesOfClasses detection_curves(const std::vector<JudgedClass>& judged);

@@ -19,9 +19,7 @@ TextMask label_text(const RgbPicture& picture, const std::string& text, const La
   const Index margin = margin_of(style);
   const Index height = std::min(style.text_height, std::max<Index>(1, picture.rows() - 2 * margin));
   return text_mask(text,
-                   {.height = height,
-                    .max_cols = std::max<Index>(1, picture.cols() - 2 * margin),
-                    .ascii = style.ascii});
+                   {.height = height, .max_cols = std::max<Index>(1, picture.cols() - 2 * margin)});
 }
 
 Rectangle draw_label_of(

@@ -11,7 +11,6 @@ namespace tessera::engine {
 struct LabelStyle {
   Colour paper = kBlack;  // the ink is what can be read on it
   Index text_height = 16;
-  bool ascii = false;  // see TextLayout
 };
 
 // Draws a label of one line whose top left pixel is (row, col), or as near to it as the whole label

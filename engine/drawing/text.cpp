@@ -27,8 +27,7 @@ const std::string& font_problem() {
 
 TextMask text_mask(const std::string& text, const TextLayout& layout) {
   const std::string shown = printable(text);
-  return !layout.ascii && font_problem().empty() ? font_text_mask(shown, layout)
-                                                 : bitmap_text_mask(shown, layout);
+  return font_problem().empty() ? font_text_mask(shown, layout) : bitmap_text_mask(shown, layout);
 }
 
 Index readable_text_height(Index rows, Index cols) {

@@ -24,7 +24,6 @@ struct TextLayout {
   Index height = 16;    // of a line, about, in pixels
   Index max_cols = 0;   // longer text goes on in another line
   Index max_lines = 1;  // of the last line the middle is left out where it does not fit
-  bool ascii = false;   // in the built-in font, which needs no memory
 };
 
 // Of `text` what is printable (see partitioner/base/printable.h) is shown as it is. The mask is

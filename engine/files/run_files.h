@@ -17,6 +17,7 @@ inline constexpr const char* kPartition = "partition.toml";
 inline constexpr const char* kMemory = "memory.json";
 inline constexpr const char* kEpochs = "epochs.csv";
 inline constexpr const char* kEvaluation = "evaluation.json";
+inline constexpr const char* kBestEvaluation = "best-evaluation.json";  // that of kBest
 inline constexpr const char* kTrainingSheet = "training-pictures.png";
 inline constexpr const char* kTestSheet = "test-pictures.png";
 inline constexpr const char* kRun = "run.json";
@@ -43,6 +44,7 @@ inline constexpr RunFile kRunFiles[] = {
     {run_file::kMemory, true, true},
     {run_file::kEpochs, true, true},
     {run_file::kEvaluation, true, true},
+    {run_file::kBestEvaluation, true, true},
     {run_file::kTrainingSheet, false, true},
     {run_file::kTestSheet, false, true},
     {run_file::kRun, true, false},

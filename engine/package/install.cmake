@@ -1,5 +1,5 @@
 # What `cmake --install` installs beside the library: the program, its manual pages, completion for shells, model files and host
-# files to start from.
+# files to start from, and pages about them.
 
 set(pages ${PROJECT_BINARY_DIR}/pages)
 
@@ -30,4 +30,19 @@ install(FILES ${pages}/tessera DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-complet
 install(FILES ${pages}/tessera.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 install(FILES ${pages}/_tessera DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models ${PROJECT_SOURCE_DIR}/hostfiles DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera
-  COMPONENT program)
+  COMPONENT program PATTERN *.md EXCLUDE)
+
+# Pages to read, where their links to each other find them. The program that they speak of is the installed one.
+set(texts ${PROJECT_BINARY_DIR}/texts)
+file(GLOB_RECURSE text_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/engine/*.md
+  ${PROJECT_SOURCE_DIR}/hostfiles/*.md ${PROJECT_SOURCE_DIR}/models/*.md ${PROJECT_SOURCE_DIR}/partitioner/*.md ${PROJECT_SOURCE_DIR}/partitioner/*.svg)
+list(TRANSFORM text_files PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE text_sources)
+add_custom_command(OUTPUT ${texts}.written
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${texts}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${texts}
+  COMMAND cp --parents ${text_files} ${texts}
+  COMMAND find ${texts} -name *.md -exec sed -i s,build/release/tessera,tessera,g {} +
+  COMMAND ${CMAKE_COMMAND} -E touch ${texts}.written
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DEPENDS ${text_sources} VERBATIM)
+add_custom_target(texts ALL DEPENDS ${texts}.written)
+install(DIRECTORY ${texts}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera COMPONENT program)

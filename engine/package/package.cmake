@@ -52,7 +52,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 # The launcher; and what is loaded when it is wanted.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS
-  "mpich, libcurl3-gnutls | libcurl3t64-gnutls, libpangocairo-1.0-0, coinor-libclp1, openssh-client")
+  "mpich, libcurl3-gnutls | libcurl3t64-gnutls, libpangocairo-1.0-0, coinor-libclp1, openssh-client, rsync")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist")
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION
 "trains convolutional networks on several small machines at once
@@ -62,7 +62,9 @@ recorded them. Devices, such as Raspberry Pis, exchange the edges of tiles by
 MPI; there is no server. Classifiers and detectors are trained from Darknet's
 model files.
 .
-This package has the program, with model files and host files to start from.")
+This package has the program, with model files and host files to start from,
+and pages about them, about running and about how to cut, in
+/usr/share/tessera.")
 
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtessera-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)

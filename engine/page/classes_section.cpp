@@ -7,6 +7,7 @@
 #include "engine/chart/markup.h"
 #include "engine/chart/matrix_chart.h"
 #include "engine/page/sections.h"
+#include "engine/page/test_section.h"
 
 namespace tessera::engine {
 
@@ -24,6 +25,7 @@ struct ClassResult {
 struct Classification {
   std::vector<ClassResult> classes;
   std::vector<std::vector<std::int64_t>> confusion;  // [label][predicted]; empty: too many classes
+  std::string prefix;                                // of ids
 };
 
 double number_or_unknown(const Json& json, const char* key) {
@@ -31,10 +33,10 @@ double number_or_unknown(const Json& json, const char* key) {
   return found != json.end() && found->is_number() ? found->get<double>() : kUnknown;
 }
 
-// Throws Json::exception where the text is something else.
-Classification classification(const std::string& text) {
+// Throws Json::exception where it is something else.
+Classification classification(const Json& json, const std::string& prefix) {
   Classification result;
-  const Json json = Json::parse(text);
+  result.prefix = prefix;
   for (const Json& each : json.at("classes")) {
     result.classes.push_back({each.at("name").get<std::string>(),
                               each.value("pictures", Index{0}),
@@ -51,7 +53,7 @@ BarChart class_chart(const Classification& result) {
   constexpr std::size_t kMost = 30;
   std::vector<ClassResult> classes = result.classes;
   BarChart chart;
-  chart.id = "classes-chart";
+  chart.id = result.prefix + "classes-chart";
   chart.title = "Recall and precision of each class";
   chart.unit = Unit::Share;
   chart.parts = {{"recall", 0}, {"precision", 1}};
@@ -74,7 +76,7 @@ BarChart class_chart(const Classification& result) {
 
 MatrixChart confusion_chart(const Classification& result) {
   MatrixChart chart;
-  chart.id = "confusion";
+  chart.id = result.prefix + "confusion";
   chart.title = "Confusion matrix";
   chart.row_name = "class";
   chart.column_name = "taken for";
@@ -119,7 +121,8 @@ std::string most_confused(const Classification& result) {
                              "</div></div>\n";
 }
 
-std::string classes_html(const Classification& result) {
+std::string classes_html(const Json& evaluation, const std::string& prefix) {
+  const Classification result = classification(evaluation, prefix);
   const bool drawn = !is_empty(confusion_chart(result));
   const std::string html = bar_chart_html(class_chart(result)) +
                            matrix_chart_html(confusion_chart(result)) +
@@ -129,18 +132,8 @@ std::string classes_html(const Classification& result) {
 
 }  // namespace
 
-PageSection classes_section(const RunData& run) {
-  PageSection section{.id = "classes", .title = "Classes"};
-  if (run.evaluation_json.empty()) {
-    section.missing = "Accuracy of each class: evaluation.json is missing.";
-    return section;
-  }
-  try {
-    section.html = classes_html(classification(run.evaluation_json));
-  } catch (const Json::exception&) {
-    section.missing = "Accuracy of each class: evaluation.json is not what this program writes.";
-  }
-  return section;
+PageSection classes_section(const RunData& run, Test test) {
+  return test_section(run, test, {"Classes", "Accuracy of each class"}, classes_html);
 }
 
 }  // namespace tessera::engine

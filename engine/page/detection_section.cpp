@@ -7,6 +7,7 @@
 #include "engine/chart/markup.h"
 #include "engine/chart/matrix_chart.h"
 #include "engine/page/sections.h"
+#include "engine/page/test_section.h"
 
 namespace tessera::engine {
 
@@ -52,6 +53,7 @@ struct DetectionResult {
   double best_f1 = kUnknown;
   double best_score = kUnknown;
   Table figures;
+  std::string prefix;  // of ids
 };
 
 Table figures_table(const Json& json) {
@@ -72,10 +74,10 @@ Table figures_table(const Json& json) {
   return table;
 }
 
-// Throws Json::exception where the text is something else.
-DetectionResult detection_result(const std::string& text) {
-  const Json json = Json::parse(text);
+// Throws Json::exception where it is something else.
+DetectionResult detection_result(const Json& json, const std::string& prefix) {
   DetectionResult result;
+  result.prefix = prefix;
   for (const Json& each : json.at("classes")) {
     result.classes.push_back({each.at("name").get<std::string>(),
                               each.value("objects", Index{0}),
@@ -142,7 +144,7 @@ LineChart curve_chart(const DetectionResult& result,
                       const char* x_name,
                       std::vector<double> ClassCurves::*values) {
   LineChart chart;
-  chart.id = id;
+  chart.id = result.prefix + id;
   chart.title = title;
   chart.x_name = x_name;
   chart.x_unit = Unit::Share;
@@ -181,7 +183,7 @@ LineChart f1_chart(const DetectionResult& result) {
 
 MatrixChart found_chart(const DetectionResult& result) {
   MatrixChart chart;
-  chart.id = "confusion";
+  chart.id = result.prefix + "confusion";
   chart.title = "Confusion matrix";
   chart.row_name = "object";
   chart.column_name = "found as";
@@ -229,21 +231,24 @@ std::string class_table(const DetectionResult& result) {
                           fmt::format("{}", each.wrong),
                           fmt::format("{}", each.missed)});
   }
-  return "<figure id=\"classes-table\"><figcaption><b>Each class</b></figcaption>\n<div "
+  return "<figure id=\"" + result.prefix +
+         "classes-table\"><figcaption><b>Each class</b></figcaption>\n<div "
          "class=\"scroll\">" +
          table_html(table) + "</div>\n" +
          (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>\n") + "</figure>\n";
 }
 
 std::string figures_html(const DetectionResult& result) {
-  return "<figure id=\"average-precision\"><figcaption><b>Three programs' mean average "
+  return "<figure id=\"" + result.prefix +
+         "average-precision\"><figcaption><b>Three programs' mean average "
          "precision</b></figcaption>\n<div class=\"scroll\">" +
          table_html(result.figures) +
          "</div>\n<p class=\"note\">COCO gives an object to the best box that is left, VOC and "
          "Darknet to the first box that overlaps most with it.</p></figure>\n";
 }
 
-std::string detection_html(const DetectionResult& result) {
+std::string detection_html(const Json& evaluation, const std::string& prefix) {
+  const DetectionResult result = detection_result(evaluation, prefix);
   std::string html = "<div class=\"grid-of-2\">\n";
   html += line_chart_html(curve_chart(
       result, "precision-recall", "Precision over recall", "recall", &ClassCurves::precision));
@@ -255,19 +260,9 @@ std::string detection_html(const DetectionResult& result) {
 
 }  // namespace
 
-PageSection detection_section(const RunData& run) {
-  PageSection section{.id = "classes", .title = "What was found in the last test"};
-  if (run.evaluation_json.empty()) {
-    section.missing = "What was found of each class: evaluation.json is missing.";
-    return section;
-  }
-  try {
-    section.html = detection_html(detection_result(run.evaluation_json));
-  } catch (const Json::exception&) {
-    section.missing =
-        "What was found of each class: evaluation.json is not what this program writes.";
-  }
-  return section;
+PageSection detection_section(const RunData& run, Test test) {
+  return test_section(
+      run, test, {"What was found", "What was found of each class"}, detection_html);
 }
 
 }  // namespace tessera::engine

@@ -86,6 +86,20 @@ std::string chart_html(const RunData& run, const DeviceChart& which) {
   return line_chart_html(chart);
 }
 
+// Whether all there is to show is 0, such as the messages that one rank waits for.
+bool is_idle(const RunData& run, const DeviceChart& which) {
+  std::size_t points = 0;
+  for (const auto& [rank, device] : run.devices) {
+    for (const Point& point : which.series(device)) {
+      points += known(point.y) ? 1 : 0;
+      if (known(point.y) && point.y != 0) {
+        return false;
+      }
+    }
+  }
+  return points > 0;
+}
+
 // The rise of a counter over the run; what it counted before it began anew is part of it.
 double rise_of(const RunDevice& device, const SampleValue& counter) {
   double sum = 0;
@@ -183,6 +197,9 @@ PageSection devices_section(const RunData& run) {
   std::string charts;
   std::vector<std::string> unknown;
   for (const DeviceChart& chart : kCharts) {
+    if (is_idle(run, chart)) {
+      continue;
+    }
     const std::string html = chart_html(run, chart);
     charts += html;
     if (html.empty()) {

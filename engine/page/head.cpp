@@ -8,6 +8,7 @@
 
 #include "engine/chart/markup.h"
 #include "engine/chart/unit.h"
+#include "engine/files/run_files.h"
 #include "engine/page/device_series.h"
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
@@ -34,7 +35,7 @@ std::string accuracy_figure(const RunData& run) {
   if (best == nullptr) {
     return "";
   }
-  std::string note = fmt::format("best, after step {}", best->step);
+  std::string note = fmt::format("best, after step {}: {}", best->step, run_file::kBest);
   if (const double last = run.evaluations.back().accuracy; last != best->accuracy) {
     note += "; last " + quantity_text(last, Unit::Share);
   }

@@ -16,9 +16,13 @@ namespace tessera::engine {
 
 namespace {
 
-std::array<PageSection, 10> sections_of(const RunData& run) {
+constexpr std::size_t kSections = 11;
+
+std::array<PageSection, kSections> sections_of(const RunData& run) {
+  const auto test_section = run.finds_objects ? detection_section : classes_section;
   return {learning_section(run),
-          run.finds_objects ? detection_section(run) : classes_section(run),
+          test_section(run, Test::Last),
+          test_section(run, Test::Best),
           pictures_section(run),
           tiles_section(run),
           step_time_section(run),
@@ -61,7 +65,7 @@ std::string header_html(const RunData& run, const PageOptions& options) {
 }
 
 // What is not shown, and why.
-std::string missing_html(const RunData& run, const std::array<PageSection, 10>& sections) {
+std::string missing_html(const RunData& run, const std::array<PageSection, kSections>& sections) {
   std::string items;
   for (const PageSection& section : sections) {
     items += section.missing.empty() ? "" : "<li>" + escaped(section.missing) + "</li>\n";
@@ -86,7 +90,7 @@ std::string content_policy() {
 }  // namespace
 
 std::string run_page(const RunData& run, const PageOptions& options) {
-  const std::array<PageSection, 10> sections = sections_of(run);
+  const std::array<PageSection, kSections> sections = sections_of(run);
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
                      content_policy() +
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

@@ -20,6 +20,7 @@ header p { margin: 0; color: var(--quiet); overflow-wrap: anywhere; }
 .facts { margin-bottom: 8px; width: 100%; } .facts th { color: var(--quiet); width: 1%; } .facts td { overflow-wrap: anywhere; }
 section { margin-top: 30px; }
 h2 { font-size: 17px; margin: 0 0 10px; padding-top: 7px; border-top: 1px solid var(--line); font-weight: 650; break-after: avoid; }
+h2 + .note { margin-bottom: 8px; }
 h3 { font-size: 14px; margin: 0 0 4px; }
 .grid-of-2 { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 20px 36px; align-items: start; }
 .grid-of-2 + .scroll { margin-top: 16px; }
@@ -31,7 +32,6 @@ footer { margin-top: 34px; padding-top: 8px; border-top: 1px solid var(--line); 
 @media screen and (max-width: 560px) {
   body { padding: 16px 14px 32px; } h1 { font-size: 23px; }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
-  img.sheet { max-width: none; width: 520px; }
 }
 @page { size: A4; margin: 14mm 12mm; }
 @media print {

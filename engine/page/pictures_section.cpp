@@ -58,9 +58,8 @@ std::string sheet_html(std::string_view png,
                        const char* title,
                        const char* note) {
   return fmt::format(
-      "<figure id=\"{}\"><figcaption><b>{}</b></figcaption>\n<div class=\"scroll\"><img "
-      "class=\"sheet\" alt=\"{}\" "
-      "width=\"{}\" height=\"{}\" src=\"data:image/png;base64,{}\"></div>\n<p "
+      "<figure id=\"{}\"><figcaption><b>{}</b></figcaption>\n<img class=\"sheet\" alt=\"{}\" "
+      "width=\"{}\" height=\"{}\" src=\"data:image/png;base64,{}\">\n<p "
       "class=\"note\">{}</p></figure>\n",
       id,
       escaped(title),
@@ -100,7 +99,7 @@ PageSection pictures_section(const RunData& run) {
       run_file::kTestSheet,
       "test-pictures",
       "Pictures for testing",
-      "Dashed frames with names below: objects. Orange frames: what was found.");
+      "In the last test. Dashed frames with names below: objects. Orange frames: what was found.");
   if (!sheets.empty()) {
     section.html = "<div class=\"grid-of-2\">\n" + sheets + "</div>\n";
   }

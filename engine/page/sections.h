@@ -15,9 +15,14 @@ struct PageSection {
   std::string missing = {};  // a sentence: what is not shown and why; empty: all is there
 };
 
+// Which of a run's tests: there is nothing to show of the best where it is the last.
+enum class Test { Last, Best };
+
 [[nodiscard]] PageSection learning_section(const RunData& run);
-[[nodiscard]] PageSection classes_section(const RunData& run);    // of a classifier
-[[nodiscard]] PageSection detection_section(const RunData& run);  // of a detector, likewise
+[[nodiscard]] PageSection classes_section(const RunData& run,
+                                          Test test = Test::Last);  // of a classifier
+[[nodiscard]] PageSection detection_section(const RunData& run,
+                                            Test test = Test::Last);  // of a detector
 [[nodiscard]] PageSection pictures_section(const RunData& run);
 [[nodiscard]] PageSection tiles_section(const RunData& run);
 [[nodiscard]] PageSection step_time_section(const RunData& run);

@@ -104,6 +104,9 @@ PageSection tiles_section(const RunData& run) {
     section.missing = "Tiles: there is no plan.json, which this version of the program writes.";
     return section;
   }
+  if (run.plan->ranks == 1) {
+    return section;  // each map is one tile
+  }
   std::vector<TileCard> cards;
   for (const OutlinedGroup& group : run.plan->groups) {
     cards.push_back(card_of(*run.plan, group));

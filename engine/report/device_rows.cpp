@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "partitioner/base/quantities.h"
 #include "partitioner/base/utf8.h"
 
 namespace tessera::engine {
@@ -89,7 +90,8 @@ Entry step_entry(const DeviceNow& device, const ScreenStyle& /*style*/) {
   if (device.silent_s > kSilent_s) {
     return {fmt::format("silent {:.0f} s", device.silent_s), Ink::Bad};
   }
-  return {device.timing ? number_or_nothing(device.timing->step_s, "{:.3g}") : ""};
+  const double step_s = device.timing ? device.timing->step_s : kUnknown;
+  return {known(step_s) ? readable_seconds(step_s) : ""};
 }
 
 std::vector<DeviceColumn> all_columns() {
@@ -105,7 +107,7 @@ std::vector<DeviceColumn> all_columns() {
              return std::string(utf8_prefix(device.host, kMostHost));
            })},
           {"tile", 4, true, plain([](const DeviceNow& device) { return device.tile; })},
-          {"step s", 8, false, step_entry},
+          {"step", 8, false, step_entry},
           {"MiB", 7, false, memory_entry},
           {"C", 6, false, temperature_entry},
           {"cores", 3, false, plain([](const DeviceNow& device) {
@@ -207,7 +209,7 @@ void draw_devices(Canvas& canvas,
             device == nullptr ? Entry{column.title, Ink::Faint}
                               : column.entry(*device, canvas.style()));
       at += column.width + 1;
-      if (std::string(column.title) == "step s") {
+      if (std::string(column.title) == "step") {
         if (device != nullptr && device->timing && longest_s > 0) {
           draw_bar(canvas, at, bar_width - 1, box.line + row, *device->timing, longest_s);
         }

@@ -222,8 +222,9 @@ struct RunData {
   // Whole files as they are, for those who show all of them; empty where they are missing or
   // damaged.
   std::string plan_json;
-  std::string timeline_json;    // events in Chrome's format, as of `time --trace`
-  std::string evaluation_json;  // classes, confusion matrix and curves of the last evaluation
+  std::string timeline_json;         // events in Chrome's format, as of `time --trace`
+  std::string evaluation_json;       // classes, confusion matrix and curves of the last evaluation
+  std::string best_evaluation_json;  // likewise of the best, whose weights are kept
   std::string partition_toml;
 
   // PNG files of a detector's run, see run_log/detection_sheets.h; of read_run() alone.

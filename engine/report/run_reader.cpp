@@ -186,8 +186,10 @@ class RunReader::Files {
       data_.plan_json = data_.plan ? text : "";
       return data_.plan.has_value();
     });
-    for (const auto& [name, member] : {std::pair{run_file::kTimeline, &RunData::timeline_json},
-                                       {run_file::kEvaluation, &RunData::evaluation_json}}) {
+    for (const auto& [name, member] :
+         {std::pair{run_file::kTimeline, &RunData::timeline_json},
+          {run_file::kEvaluation, &RunData::evaluation_json},
+          {run_file::kBestEvaluation, &RunData::best_evaluation_json}}) {
       add(name, [this, kept = member](const std::string& text) {
         const bool good = nlohmann::json::accept(text);
         data_.*kept = good ? text : "";

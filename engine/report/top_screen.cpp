@@ -166,7 +166,7 @@ class TopScreen {
 
   void draw_subject(int line) {
     if (data_.state == RunState::Empty) {
-      canvas_.write(1, line, "no run is in this folder yet", Ink::Faint);
+      canvas_.write(1, line, "no run is here yet", Ink::Faint);
       return;
     }
     if (!data_.info) {
@@ -253,9 +253,9 @@ class TopScreen {
     }
     if (known(progress_.step_s)) {
       add("step",
-          fmt::format("{:.3g} s", progress_.step_s),
+          readable_seconds(progress_.step_s),
           known(progress_.predicted_step_s)
-              ? fmt::format(", predicted {:.3g} s", progress_.predicted_step_s)
+              ? ", predicted " + readable_seconds(progress_.predicted_step_s)
               : "");
     }
     if (known(progress_.images_per_s)) {

@@ -148,7 +148,7 @@ RgbPicture drawn_picture(const BatchSource& source, const SheetPicture& picture)
                object.text,
                std::max(place.rows.begin, place.rows.end - kLabelRows),
                place.cols.begin,
-               {.paper = kBlack, .text_height = kTextHeight, .ascii = true});
+               {.paper = kBlack, .text_height = kTextHeight});
   }
   for (const NamedBox& box : picture.found) {
     const Rectangle place = drawn_place(box.box, drawn, input);
@@ -156,7 +156,7 @@ RgbPicture drawn_picture(const BatchSource& source, const SheetPicture& picture)
                box.text,
                std::max<Index>(0, place.rows.begin - kLabelRows),
                place.cols.begin,
-               {.paper = kFoundColour, .text_height = kTextHeight, .ascii = true});
+               {.paper = kFoundColour, .text_height = kTextHeight});
   }
   return drawn;
 }
@@ -173,7 +173,7 @@ RgbPicture sheet_of(const BatchSource& source,
   RgbPicture sheet(kCaptionRows + std::max<Index>(lines, 1) * down - kSheetGap,
                    std::max<Index>(std::min(count, kSheetColumns), 1) * across - kSheetGap,
                    kPaper);
-  draw_label(sheet, caption, 2, 2, {.paper = kPaper, .text_height = kTextHeight, .ascii = true});
+  draw_label(sheet, caption, 2, 2, {.paper = kPaper, .text_height = kTextHeight});
   for (Index i = 0; i < count; ++i) {
     sheet.paste(drawn_picture(source, pictures[static_cast<std::size_t>(i)]),
                 kCaptionRows + i / kSheetColumns * down,

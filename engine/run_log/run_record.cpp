@@ -130,6 +130,7 @@ void RunRecord::begin(const partitioner::Network& network,
                     score_name(network),
                     tested_step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);
+    remove_if_later(folder_->file(run_file::kBestEvaluation), step);
     write_atomically(folder_->file(run_file::kPartition), to_text(partition));
   });
   best_ = shared_best(found.best, *communicator_);
@@ -349,6 +350,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
                                double epoch,
                                const EvaluationResult& result) {
   const Index step = trainer.steps_done();
+  std::string text;  // rank 0's
   on_root(*trains_, [&] {
     const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
     const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
@@ -358,15 +360,21 @@ void RunRecord::add_evaluation(Trainer& trainer,
     expect_there();
     nlohmann::ordered_json json{{"step", step}, {"epoch", epoch}};
     json.update(evaluation_json(result, class_names_));
-    write_atomically(folder_->file(run_file::kEvaluation), json_text(json) + "\n");
+    text = json_text(json) + "\n";
+    write_atomically(folder_->file(run_file::kEvaluation), text);
     test_point("test-in-evaluation");
   });
-  const BestSoFar now{step, {result.score(), result.loss}};
+  BestSoFar now{step, {result.score(), result.loss}};
+  if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
+    now.tested.best_f1 = detection_curves(objects->judged()).best_f1();
+  }
   if (!best_ || now.tested.better_than(best_->tested)) {
     settle_best();
     if (const auto file =
             written(options_.folder / run_file::kBest, {}, trainer, begun, now.tested)) {
-      best_work_.start([file] {
+      // The model last: a test is owed until that is there.
+      best_work_.start([file, text, evaluation = folder_->file(run_file::kBestEvaluation)] {
+        write_atomically(evaluation, text);
         test_point("best-written");
         file->commit();
         test_point("best-saved");

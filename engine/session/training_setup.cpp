@@ -17,11 +17,15 @@
 #include "engine/session/training_start.h"
 #include "engine/train/data_loader.h"
 #include "engine/train/make_metric.h"
+#include "partitioner/network/losses.h"
 #include "partitioner/report/plan_words.h"
 
 namespace tessera::engine {
 
 namespace {
+
+// What libraries and fonts take that draw text on a detector's pictures, see engine/drawing.
+constexpr Index kDrawnTextBytes = Index{12} << 20U;
 
 const std::string kBefore = "earlier in this run: ";
 
@@ -373,9 +377,11 @@ Workload TrainingSetup::workload(Index images) const {
 }
 
 Index TrainingSetup::judging_bytes(Index images) const {
-  return needs_ && needs_->tested_pictures > 0
-             ? engine::judging_bytes(model_.network, images, needs_->tested_pictures)
-             : 0;
+  if (!needs_ || needs_->tested_pictures == 0) {
+    return 0;
+  }
+  const Index fonts = is_detector(model_.network) ? kDrawnTextBytes : 0;
+  return engine::judging_bytes(model_.network, images, needs_->tested_pictures) + fonts;
 }
 
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {

@@ -17,6 +17,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/execution/parameter_chunks.h"
 #include "engine/files/tensor_check.h"
+#include "engine/files/weights_format.h"
 #include "engine/train/intact_checkpoint.h"
 #include "engine/train/root_work.h"
 
@@ -27,6 +28,8 @@ namespace {
 constexpr const char* kMetric = "metric";  // the name of the one below which its value is
 constexpr const char* kSmallerIsBetter = "smaller_is_better";
 constexpr const char* kNoShare = "no_share";
+constexpr const char* kBestF1 = "best_f1";
+constexpr const char* kBestF1Score = "best_f1_score";
 constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
 constexpr const char* kRankStates = "rank_states";       // the layout of states of ranks
 constexpr const char* kLatestLosses = "latest_losses";
@@ -200,6 +203,10 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
       metadata.emplace(kNoShare, "1");
     }
     metadata["test_loss"] = fmt::format("{}", state.tested->loss);
+    if (const auto& best = state.tested->best_f1) {
+      metadata[kBestF1] = fmt::format("{}", best->f1);
+      metadata[kBestF1Score] = fmt::format("{}", best->score);
+    }
   }
   return metadata;
 }
@@ -392,6 +399,18 @@ std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
   const bool of_this =
       its_network != file.metadata().end() && its_network->second == fingerprint(network);
   return of_this ? std::optional<BestSoFar>(best) : std::nullopt;
+}
+
+std::optional<BestF1> stored_best_f1(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || !is_safetensors(path)) {
+    return std::nullopt;
+  }
+  const SafetensorsReader file(path);
+  if (file.metadata().count(kBestF1) == 0) {
+    return std::nullopt;
+  }
+  return BestF1{parse_real(file, kBestF1), parse_real(file, kBestF1Score)};
 }
 
 Index expect_intact_checkpoint(const std::filesystem::path& path) {

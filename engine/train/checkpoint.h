@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/detection/detection_curves.h"
 #include "engine/files/safetensors.h"
 #include "engine/train/metric.h"
 #include "engine/train/optimizer.h"
@@ -33,6 +34,7 @@ namespace tessera::engine {
 struct TestResult {
   MetricValue score;  // of the metric by which runs are compared
   double loss = 0;
+  std::optional<BestF1> best_f1 = std::nullopt;  // of a detector; only written
 
   // By the score, where that is the same or neither has one (NaN) by the loss; NaN is never better.
   // A result of another metric is better.
@@ -106,6 +108,10 @@ struct BestSoFar {
 };
 [[nodiscard]] std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
                                                    const partitioner::Network& network);
+
+// What a file of weights keeps of a detector's test; nothing where it has none, or is no file.
+// Reads on this rank alone.
+[[nodiscard]] std::optional<BestF1> stored_best_f1(const std::filesystem::path& path);
 
 // Throws InputError where the file is damaged or one of these parameters in it is not fit for use.
 // On this rank alone.

@@ -10,9 +10,7 @@ namespace tessera::engine {
 
 namespace {
 
-// Boxes of low scores are part of the curve of precision and recall: Darknet takes all from this
-// on.
-constexpr DetectionRules kAllBoxes{.least_score = 0.005};
+constexpr DetectionRules kAllBoxes{.least_score = kLeastTestedScore};
 
 PixelBox pixels(const UnitBox& box, const partitioner::MapShape& image) {
   const auto across = static_cast<double>(image.cols);

@@ -20,6 +20,10 @@ namespace tessera::engine {
 // confusion.
 inline constexpr double kSaidScore = 0.25;
 
+// Boxes of low scores are part of the curve of precision and recall: Darknet takes all from this
+// on.
+inline constexpr double kLeastTestedScore = 0.005;
+
 inline constexpr Index kMostConfusedClasses = 1000;  // counts of more would take megabytes
 inline constexpr std::size_t kMostShown = 8;
 

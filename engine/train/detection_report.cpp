@@ -169,10 +169,9 @@ std::string curve_text(const CurvesOfClasses& curves) {
   TextTable table(columns, 1);
   table.add_row(std::move(precision));
   table.add_row(std::move(f1));
-  const int best = curves.best_f1();
-  return table.text() + fmt::format("the highest F1 is {}, at a score of {:.2f}\n",
-                                    shown(curves.mean->f1[static_cast<std::size_t>(best)]),
-                                    curve_place(best));
+  const BestF1 best = curves.best_f1().value();
+  return table.text() +
+         fmt::format("the highest F1 is {}, at a score of {:.2f}\n", shown(best.f1), best.score);
 }
 
 // Four decimals are more than anyone can see.
@@ -189,11 +188,11 @@ ordered_json curves_json(const CurvesOfClasses& curves) {
   if (!curves.mean) {
     return {};
   }
-  const int best = curves.best_f1();
+  const BestF1 best = curves.best_f1().value();
   ordered_json json{{"precision", curve_json(curves.mean->precision)},
                     {"f1", curve_json(curves.mean->f1)},
-                    {"best_f1", curves.mean->f1[static_cast<std::size_t>(best)]},
-                    {"best_f1_score", curve_place(best)},
+                    {"best_f1", best.f1},
+                    {"best_f1_score", best.score},
                     {"classes", ordered_json::array()}};
   for (std::size_t label = 0;
        curves.classes.size() <= kMostCurveClasses && label < curves.classes.size();

@@ -25,6 +25,11 @@ double least_of(const ScaledUnit& multiple) {
   return name == "min" || name == "h" ? 2 * multiple.size : multiple.size;
 }
 
+std::string scaled_text(std::span<const ScaledUnit> multiples, double value) {
+  const ScaledUnit unit = fitting_unit(multiples, value);
+  return fmt::format("{} {}", three_digits(value / unit.size), unit.name);
+}
+
 }  // namespace
 
 ScaledUnit fitting_unit(std::span<const ScaledUnit> multiples, double magnitude) {
@@ -53,8 +58,12 @@ std::string three_digits(double value) {
 }
 
 std::string readable_energy(double energy_j) {
-  const ScaledUnit unit = fitting_unit(kJoules, energy_j);
-  return fmt::format("{} {}", three_digits(energy_j / unit.size), unit.name);
+  return scaled_text(kJoules, energy_j);
+}
+
+std::string readable_seconds(double seconds) {
+  static constexpr ScaledUnit kSeconds[] = {{1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}};
+  return scaled_text(kSeconds, seconds);
 }
 
 std::string readable_bytes(Index bytes) {

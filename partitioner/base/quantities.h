@@ -30,6 +30,7 @@ inline constexpr ScaledUnit kJoules[] = {
 [[nodiscard]] std::string readable_bytes(Index bytes);        // B, KiB, MiB, ...
 [[nodiscard]] std::string readable_count(Index count);        // k, M, G, ...: powers of 1000
 [[nodiscard]] std::string readable_energy(double energy_j);   // mJ, J, kJ, ...: three digits
+[[nodiscard]] std::string readable_seconds(double seconds);   // ms, s, min, h: likewise
 [[nodiscard]] std::string mebibytes(Index bytes);             // without the unit, for columns
 [[nodiscard]] std::string share_of(Index part, Index whole);  // "8.2 %"
 [[nodiscard]] std::string counted(Index count, std::string_view noun);  // "1 rank", "2 ranks"

@@ -115,6 +115,10 @@ sed 's/^anchors=10,14/anchors=11,14/' m.cfg >other.cfg
 works 1 predict other.cfg set/images/test/000000.png --weights run/checkpoint.safetensors
 expect 'other anchors than in training are warned of' grep -qE \
   'warning: run/checkpoint.safetensors was trained with anchors of layer [0-9]+=10,14, 25,23, .*has anchors of layer [0-9]+=11,14, 25,23' err
+works 4 predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.99 --grid 2x2
+expect 'of a picture without objects it says the best score' test "$(grep -cE '^  nothing \(best score [0-9.]+ %, [a-z-]+\)$' out)" -eq 8
+expect 'and where the test has found the best threshold' \
+  grep -qE 'nothing was found on 8 pictures with a score of 0.99 .* highest score is 0\.[0-9]+, of [a-z-]+ on set/images/.*in the test of run/best.safetensors the highest F1, [0-9.]+ %, was at a score of 0\.[0-9]+: try --threshold 0' err
 refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
 
 sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg

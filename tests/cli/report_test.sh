@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# report: a page about a run that is going, finished, interrupted, empty, damaged or large; in a browser every chart of it is
+# report: a page about a run that is going, finished, interrupted, damaged or large; in a browser every chart of it is
 # drawn, at any width, light and dark, and it asks for nothing.
 . tests/cli/support/harness.sh
 
@@ -67,11 +67,11 @@ says stopped '<p class="state failed">failed</p>'
 says stopped 'rank 3 on &lt;pi-4&gt; has not answered for 60 s'
 
 # Nothing at all, and a run of an earlier version that has metrics alone.
-mkdir "$folder/empty" "$folder/old"
-page_of empty
-says empty '<p class="state empty">empty</p>'
-says empty 'metrics.jsonl has no step yet'
-drawn empty 0
+mkdir -p "$folder/empty/runs/a" "$folder/old"
+touch "$folder/empty/runs/a/run.json"
+refused_alone 'empty: there is no run in this folder: give' report "$folder/empty"
+refused_alone 'empty/runs: there is no run in this folder; did you mean .*empty/runs/a' report "$folder/empty/runs"
+expect 'no page is written' test ! -e "$folder/empty/report.html"
 cp "$folder/finished/metrics.jsonl" "$folder/old"
 page_of old
 says old '<figure id="loss"'

@@ -67,6 +67,13 @@ keys q
 shows 'ended with 0'
 expect 'the screen of before is back' bash -c "! grep -q 'q quits' '$folder/screen'"
 
+show 80 24 "$TESSERA top $folder/soon"
+shows 'no run is here yet'
+cp -r "$folder/finished" "$folder/soon"
+shows 'finished'
+keys q
+shows 'ended with 0'
+
 show 200 50 "$TESSERA top $folder/empty"
 shows 'empty'
 keys C-c

@@ -15,7 +15,7 @@ Tests the packages that .ci/packages.sh has made, by default all that are there.
 and architecture is set up in build/clean (mmdebstrap; programs for ARM run in qemu, for which its formats are registered with
 this machine's kernel for as long as the test runs). In it the package is installed with apt-get and what it recommends, then
 
-  - tessera --version, its manual pages and the completion of bash;
+  - tessera --version, its manual pages, the pages in /usr/share/tessera and the completion of bash;
   - some steps of the quick start's training on Fashion-MNIST on two ranks, with mpiexec.mpich and with tessera run; their
     losses are those of one rank;
   - a program of another project, tests/library/tiles.cpp, built with libtessera-dev;
@@ -125,6 +125,11 @@ manual_is_there() {
   inside man --pager=cat tessera-train | grep -e --progress && inside man -k tessera | grep tessera-check
 }
 
+pages_are_there() {
+  (cd "$root/usr/share/tessera" && ls engine/running.md engine/data/README.md partitioner/how-to-cut.md models/detectors.md) &&
+    ! grep -r build/release/tessera "$root/usr/share/tessera"
+}
+
 # shellcheck disable=SC2016 # the $ are the other shell's
 bash_completes() {
   inside bash -c '. /usr/share/bash-completion/completions/tessera; COMP_WORDS=(tessera tra) COMP_CWORD=1; _tessera; [ "${COMPREPLY[*]}" = train ]'
@@ -157,6 +162,7 @@ test_packages() {
   check 'the package can be installed' inside sh -c 'apt-get -q update && apt-get -q -y install /tmp/tessera_*.deb'
   check 'tessera --version' version_is_right
   check 'manual pages' manual_is_there
+  check 'pages to read' pages_are_there
   check 'completion of bash' bash_completes
   check 'training on one rank' train one 1 tessera
   check 'training on two ranks with mpiexec.mpich' train two 2 mpiexec.mpich -n 2 tessera

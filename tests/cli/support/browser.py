@@ -72,6 +72,8 @@ JSON.stringify((() => {
     if (!element.closest("svg, .scroll > *, .drawing > *, .read-out") && box.width > 0 && (box.right > innerWidth + 1 || box.left < -1))
       found.push(`<${element.tagName.toLowerCase()}> is cut: ${element.textContent.slice(0, 40)}`);
   }
+  if (innerWidth < 500) for (const box of document.querySelectorAll(".scroll, .drawing"))
+    if (box.scrollWidth > box.clientWidth + 1) found.push(`${box.closest("[id]").id}: has to be scrolled: ${box.textContent.slice(0, 40)}`);
   return found;
 })())
 """

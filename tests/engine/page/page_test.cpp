@@ -227,7 +227,7 @@ TEST_CASE("the page of a detector has its curves, classes, confusion matrix and 
     CAPTURE(part);
     CHECK(has(page, "<figure id=\"" + std::string(part) + "\""));
   }
-  CHECK(has(page, "<tr><th scope=\"row\">cup</th><td>4</td><td>25.0\u00a0%</td>"));
+  CHECK(has(page, "<tr><th scope=\"row\">cup</th><td data-name=\"objects\">4</td>"));
   CHECK(has(page, "The highest mean is 40.0\u00a0%, at a score of 0.50."));
   CHECK(has(page, "background"));
   CHECK(has(page,
@@ -238,6 +238,43 @@ TEST_CASE("the page of a detector has its curves, classes, confusion matrix and 
   run.test_sheet = "no picture";
   page = run_page(run, {});
   CHECK(has(page, "test-pictures.png is no PNG file"));
+}
+
+TEST_CASE("the last test and the best one are both shown, by their names, where they are two") {
+  RunData run = trained();
+  run.finds_objects = true;
+  run.evaluation_json = detected();
+  run.best_evaluation_json = detected();
+  std::string page = run_page(run, {});
+  CHECK(has(page, "After step 3, the best test so far: its weights are in best.safetensors."));
+  CHECK(!has(page, "in the best test"));
+  run.best_evaluation_json.replace(run.best_evaluation_json.find("\"step\":3"), 8, "\"step\":2");
+  page = run_page(run, {});
+  CHECK(has(page, "After step 3; the best test was after step 2, see below."));
+  CHECK(has(page, "What was found in the best test"));
+  CHECK(has(page, "After step 2: its weights are in best.safetensors."));
+  CHECK(has(page, "<figure id=\"confusion\""));
+  CHECK(has(page, "<figure id=\"best-confusion\""));
+}
+
+TEST_CASE("of one rank there are no tiles, and no chart of what is 0 all the time") {
+  RunData run = trained();
+  run.plan.emplace();
+  run.plan->ranks = 1;
+  CHECK(tiles_section(run).html.empty());
+  CHECK(tiles_section(run).missing.empty());
+  for (int second = 0; second < 3; ++second) {
+    engine::DeviceSample sample;
+    sample.t_s = second;
+    sample.wait_s = 0;
+    sample.cpu_user_s = second;
+    sample.cpu_system_s = 0;
+    run.devices[0].samples.push_back(sample);
+  }
+  const engine::PageSection devices = devices_section(run);
+  CHECK(has(devices.html, "<figure id=\"processor\""));
+  CHECK(!has(devices.html, "<figure id=\"waiting\""));
+  CHECK(!has(devices.missing, "waiting"));
 }
 
 TEST_CASE("a detector's evaluation that is something else is left out with a sentence") {

@@ -108,7 +108,7 @@ TEST_CASE("the screen of a run of two ranks, in ASCII") {
         R"( tessera  runs/a                                                * running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
  step 10 of 20, epoch 1 of 2  ================----------------  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s lately   lr 0.01
+ loss 1.0000   accuracy 87.50 %   step 500 ms   16 images/s lately   lr 0.01
 - loss, o test loss --------------------------- events -------------------------
     1.9+********                                  0:00 training on 2 ranks
        |       *****                              0:05 rank 1: the meter has
@@ -119,9 +119,9 @@ TEST_CASE("the screen of a run of two ranks, in ASCII") {
       1+                               ******
        +- 1 ---------------------------- 10 -
 - devices - # computing = exchanging . waiting % loading -----------------------
- rank host tile   step s                                                MiB  C
-    0 pi0  r0-12     0.5 #####################===========.......... 100/400 61
-    1 pi1  r12-24    0.5 #####################===========.......... 100/400 61
+ rank host tile     step                                                MiB  C
+    0 pi0  r0-12  500 ms #####################===========.......... 100/400 61
+    1 pi1  r12-24 500 ms #####################===========.......... 100/400 61
                                                                         q quits
 )");
 }
@@ -131,7 +131,7 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
         R"( tessera  runs/a                                        ● running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
  step 10 of 20, epoch 1 of 2  ━━━━━━━━━━━━────────────  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s lately
+ loss 1.0000   accuracy 87.50 %   step 500 ms   16 images/s lately
 ─ loss, ◆ test loss ─────────────────── events ─────────────────────────
     1.9┤⠙⠲⢤⣀                              0:00 training on 2 ranks
        │   ⠈⠙⠲⠤⣄⡀                         0:05 rank 1: the meter has
@@ -142,9 +142,9 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
       1┤                         ⠉⠓⠦⣄
        └─ 1 ──────────────────── 10 ─
 ─ devices ─ █ computing ▓ exchanging ░ waiting ▒ loading ───────────────
- rank host tile   step s                                        MiB  C
-    0 pi0  r0-12     0.5 █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
-    1 pi1  r12-24    0.5 █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
+ rank host tile     step                                       MiB  C
+    0 pi0  r0-12  500 ms █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
+    1 pi1  r12-24 500 ms █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
                                                                 q quits
 )");
 }
@@ -190,7 +190,7 @@ TEST_CASE("a narrow screen leaves out what matters least, and keeps step time an
   CHECK(shows(wide, "r0-12"));
   const Lines narrow = top_screen(data, {.columns = 40, .lines = 24, .style = kPlain});
   CHECK(!shows(narrow, "r0-12"));
-  CHECK(shows(narrow, "step s"));
+  CHECK(shows(narrow, "500 ms"));
   CHECK(shows(narrow, "100/400"));
 }
 

@@ -15,4 +15,11 @@ TEST_CASE("energies have three digits and the multiple of a joule that fits") {
   CHECK(readable_energy(2.5e9) == "2.50 GJ");
 }
 
+TEST_CASE("seconds have the unit that fits") {
+  CHECK(readable_seconds(0.00042) == "0.420 ms");
+  CHECK(readable_seconds(0.5) == "500 ms");
+  CHECK(readable_seconds(1.5) == "1.50 s");
+  CHECK(readable_seconds(150) == "2.50 min");
+}
+
 }  // namespace
