@@ -31,6 +31,12 @@ nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energie
   return json;
 }
 
+std::optional<double> number_in(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? std::optional(found->get<double>())
+                                                   : std::nullopt;
+}
+
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step)
@@ -128,6 +134,15 @@ void for_each_evaluation(const std::filesystem::path& path,
 }
 
 }  // namespace
+
+std::optional<double> first_loss(const std::filesystem::path& path) {
+  std::optional<double> first;
+  for_each_json_line(path, [&](const std::string& line) {
+    const auto json = first ? nlohmann::json() : nlohmann::json::parse(line, nullptr, false);
+    first = json.is_object() ? number_in(json, "loss") : first;
+  });
+  return first;
+}
 
 bool has_evaluation(const std::filesystem::path& path, Index step) {
   bool found = false;

@@ -66,6 +66,9 @@ class MetricsFile {
   JsonLines lines_;
 };
 
+// The loss of the first step that such a file has; nothing where it has none.
+[[nodiscard]] std::optional<double> first_loss(const std::filesystem::path& path);
+
 // Whether such a file has the evaluation of a step.
 [[nodiscard]] bool has_evaluation(const std::filesystem::path& path, Index step);
 

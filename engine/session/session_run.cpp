@@ -162,6 +162,7 @@ void SessionRun::begin(const PictureSources& sources) {
       observer_.checkpoint(request_.resume, begun_.step);
     }
   }
+  remember_first_loss();
   warn_of_zero_rate(
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
   on_root(communicator_, [&] {
@@ -185,6 +186,20 @@ void SessionRun::begin(const PictureSources& sources) {
   for (const std::string& damage : record_.damage()) {
     warn(damage);
   }
+}
+
+// Of a run that goes on, from its records.
+void SessionRun::remember_first_loss() {
+  on_root(communicator_, [&] {
+    const std::filesystem::path folder = request_.started_again
+                                             ? std::filesystem::path(request_.run)
+                                             : std::filesystem::path(request_.resume).parent_path();
+    if (begun_.step > 0) {
+      if (const auto loss = first_loss(folder / run_file::kMetrics)) {
+        loss_trend_->begin_with(*loss);
+      }
+    }
+  });
 }
 
 // Of all pictures to train on, as one of the ranks that read them sees it; empty where they lie in
