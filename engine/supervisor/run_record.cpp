@@ -51,12 +51,14 @@ nlohmann::json to_json(const SupervisorRecord& record) {
   }
   return {{"run_number", record.run_number},
           {"words", record.words},
+          {"typed", record.typed},
           {"hosts", hosts},
           {"folder", record.folder},
           {"run_folder", record.run_folder},
           {"remote_shell", record.remote_shell},
           {"generation", record.generation},
-          {"supervisor", record.supervisor}};
+          {"supervisor", record.supervisor},
+          {"leader", record.leader}};
 }
 
 SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
@@ -75,6 +77,8 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.remote_shell = read.at("remote_shell").get<std::string>();
     record.generation = read.at("generation").get<Index>();
     record.supervisor = read.value("supervisor", std::string());
+    record.typed = read.value("typed", std::vector<std::string>());
+    record.leader = read.value("leader", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
       record.hosts.push_back({host.at("name").get<std::string>(), host.at("ranks").get<int>()});
     }
@@ -84,6 +88,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
   const bool sound = is_run_number(record.run_number) && !record.words.empty() &&
                      !record.hosts.empty() && record.generation >= 0 &&
                      (record.supervisor.empty() || is_run_number(record.supervisor)) &&
+                     (record.leader.empty() || is_host_name(record.leader)) &&
                      std::all_of(record.hosts.begin(), record.hosts.end(), [](const Host& host) {
                        return is_host_name(host.name) && host.ranks >= 1;
                      });

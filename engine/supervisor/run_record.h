@@ -19,12 +19,14 @@ inline constexpr const char* kRecordName = "supervisor.json";
 struct SupervisorRecord {
   std::string run_number;
   std::vector<std::string> words;  // "train" or "choose" and what follows
+  std::vector<std::string> typed;  // the whole command that began the run, to be shown
   std::vector<Host> hosts;         // the first is the device of the supervisor
   std::string folder;              // that the run was started in, absolute
   std::string run_folder;          // absolute
   std::string remote_shell;
   Index generation = 0;    // how often a supervisor has taken over or gone on
   std::string supervisor;  // number of the one that has written it; empty: none has
+  std::string leader;      // its device
 };
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);

@@ -126,6 +126,7 @@ void WorldStart::start(const World& world, bool again) {
                                     {"size", world.size()},
                                     {"again", again ? 1 : 0},
                                     {"files", files},
+                                    {"typed", record_.typed},
                                     {"words", words}});
   }
 }
