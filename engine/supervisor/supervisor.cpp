@@ -62,7 +62,9 @@ class SupervisedRun {
         world_start_(request_, record_, devices_),
         hang_watch_(silence_s_),
         copy_(record_.run_folder),
-        notes_(StateFolder::of_run(record_.run_number)) {}
+        notes_(StateFolder::of_run(record_.run_number)) {
+    record_.leader = name_of(0);
+  }
 
   int run();
 
@@ -133,6 +135,11 @@ int SupervisedRun::go_on_to_the_end() {
     say("too few devices can be reached to take this run over");
     return kNoGoingOn;
   } else {
+    if (request_.goes_on) {
+      const SupervisorRecord& before = request_.record;
+      notes_.add_lost_supervisor(record_.run_folder,
+                                 before.leader.empty() ? before.hosts.front().name : before.leader);
+    }
     start_world();
   }
   while (!exit_code_) {
@@ -352,6 +359,7 @@ void SupervisedRun::stop_unsaved() {
   exit_code_ = 128 + signal_;
   if (recorded_ || request_.goes_on) {
     saved_ = false;
+    notes_.add("stop", name_of_signal(signal_), name_of(0));
     say(fmt::format(
         "stopped while no rank could save: the last step is kept in memory; to continue: "
         "tessera run --continue {}",
