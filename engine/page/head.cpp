@@ -44,15 +44,15 @@ std::string accuracy_figure(const RunData& run) {
 }
 
 std::string loss_figure(const RunData& run) {
-  if (run.steps.empty()) {
+  if (run.steps.empty() || !known(run.steps.back().loss)) {
     return "";
   }
-  const std::vector<Point> mean = smoothed(step_points(run, &StepRecord::loss), 50);
-  std::string note = "training, mean of the last steps";
+  const StepRecord& last = run.steps.back();
+  std::string note = fmt::format("training, of step {}", last.step);
   if (!run.evaluations.empty() && known(run.evaluations.back().test_loss)) {
-    note = "training; test " + quantity_text(run.evaluations.back().test_loss, Unit::Number);
+    note += fmt::format("; test {:.4f}", run.evaluations.back().test_loss);
   }
-  return figure("Loss", quantity_text(mean.back().y, Unit::Number), note);
+  return figure("Loss", fmt::format("{:.4f}", last.loss), note);
 }
 
 std::string steps_figure(const RunData& run) {

@@ -86,7 +86,10 @@ void add_smoothed(LineChart& chart,
   }
   std::vector<Point> mean = smoothed(points, static_cast<double>(points.size()) / kWindows);
   chart.series.push_back({"each step", std::move(points), colour, LineLook::Faint});
-  chart.series.push_back({name, std::move(mean), colour, LineLook::Line});
+  chart.series.push_back({name + (name.empty() ? "" : ", ") + "running mean",
+                          std::move(mean),
+                          colour,
+                          LineLook::Line});
 }
 
 std::vector<Mark> step_marks(const RunData& run) {

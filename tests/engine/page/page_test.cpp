@@ -128,6 +128,7 @@ TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {
   CHECK(has(page, "<h1>lenet5</h1>"));
   CHECK(has(page, "75.0\u00a0%"));
   CHECK(has(page, "500\u00a0ms"));
+  CHECK(has(page, "<dd>0.6667<small>training, of step 3</small>"));
   CHECK(has(page, "<figure id=\"loss\">"));
   CHECK(has(page, "<figure id=\"accuracy\">"));
   CHECK(!has(page, "<figure id=\"temperature\">"));
