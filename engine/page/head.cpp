@@ -12,6 +12,7 @@
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
+#include "engine/report/run_figures.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/training_figures.h"
 
@@ -94,7 +95,7 @@ std::string step_time_figure(const RunData& run) {
   return figure("Step time", quantity_text(median_s, Unit::Seconds), note);
 }
 
-// Time with the run going: interruptions do not count.
+// Time with the run going: interruptions do not count, but for what faults took.
 std::string time_figure(const RunData& run) {
   double last_s = kUnknown;
   for (const auto& [rank, device] : run.devices) {
@@ -113,7 +114,11 @@ std::string time_figure(const RunData& run) {
       last_s += known(step.step_s) ? static_cast<double>(step.lines) * step.step_s : 0;
     }
   }
-  return last_s > 0 ? figure("Time", duration_text(last_s), "of training and tests") : "";
+  const std::string note = run.faults.lost_s > 0
+                               ? fmt::format("of training and tests, {} of it lost by faults",
+                                             duration_text(run.faults.lost_s))
+                               : "of training and tests";
+  return last_s > 0 ? figure("Time", duration_text(last_s), note) : "";
 }
 
 std::string memory_figure(const RunData& run) {
@@ -140,19 +145,15 @@ std::string memory_figure(const RunData& run) {
 }
 
 std::string energy_figure(const RunData& run) {
-  double total = kUnknown;
+  const double total = run_energy_j(run);
   int devices = 0;
   bool estimated = false;
   for (const auto& [rank, device] : run.devices) {
-    if (const double energy_j = total_energy_j(device); known(energy_j)) {
-      total = known(total) ? total + energy_j : energy_j;
+    if (known(device.energy_j)) {
       ++devices;
       estimated = estimated || device.power_source.find("estimat") != std::string::npos ||
                   device.power_source.find("table") != std::string::npos;
     }
-  }
-  if (!run.evaluations.empty() && known(run.evaluations.back().run_energy_j) && !known(total)) {
-    total = run.evaluations.back().run_energy_j;
   }
   if (!known(total)) {
     return "";

@@ -41,18 +41,39 @@ std::optional<double> number_in(const nlohmann::json& line, const char* key) {
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step)
     : path_(path),
-      lines_(path, resumed_step, [this](const nlohmann::json& line) { take_in(line); }) {
+      lines_(
+          path,
+          resumed_step,
+          [this](const nlohmann::json& line) { take_in(line); },
+          [this](const nlohmann::json& line) {
+            note_time(line);
+            return false;
+          }) {
   expect_step(resumed_step + 1);
 }
 
-void MetricsFile::take_in(const nlohmann::json& line) {
-  if (line.contains("t_s") && line["t_s"].is_number()) {
-    kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
+void MetricsFile::note_time(const nlohmann::json& line) {
+  if (line.contains("loss")) {
+    stepped_until_s_ = std::max(stepped_until_s_, number_in(line, "t_s").value_or(0));
   }
+}
+
+void MetricsFile::take_in(const nlohmann::json& line) {
+  note_time(line);
+  kept_until_s_ = std::max(kept_until_s_, number_in(line, "t_s").value_or(0));
   if (line.contains("loss")) {
     const Index step = line["step"].get<Index>();
     expect_step(step);
     last_step_ = std::max(last_step_, step);
+    if (const auto energy_j = number_in(line, "energy_j")) {
+      stepped_energy_.total_j = stepped_energy_.total_j.value_or(0) + *energy_j;
+    }
+  } else if (const auto energy_j = number_in(line, "run_energy_j")) {
+    tested_energy_ = {energy_j, {}};
+    for (const auto& of_rank : line.value("run_energy_by_rank_j", nlohmann::json::array())) {
+      tested_energy_.of_rank_j.push_back(of_rank.is_number() ? std::optional(of_rank.get<double>())
+                                                             : std::nullopt);
+    }
   }
 }
 

@@ -75,6 +75,9 @@ void RunLog::open_files(Start& start, Index step) {
   if (const auto damage = events_.open(folder_ / run_file::kEvents, step, record_->clock())) {
     warn(*damage);
   }
+  if (start.tell_before) {
+    start.tell_before();
+  }
   if (step > 0) {
     events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
   } else {

@@ -54,11 +54,14 @@ class RunRecord {
   RunRecord(Options options, const Communicator& communicator);
 
   // Makes the folder ready for a run of this network from a step on, 0: from the start. The names
-  // are those that evaluations have for classes.
+  // are those that evaluations have for classes. `stood_s`, rank 0's: how long ago the last step
+  // was, where a fault came after it; that is time of the run. Else its clock goes on from its last
+  // records, whenever they were made.
   void begin(const partitioner::Network& network,
              const partitioner::Partition& partition,
              Index step,
-             std::vector<std::string> class_names = {});
+             std::vector<std::string> class_names = {},
+             const std::optional<double>& stood_s = {});
 
   // What files of lines have lost of the run that goes on, in words; rank 0's, after begin().
   [[nodiscard]] const std::vector<std::string>& damage() const { return damage_; }
@@ -99,7 +102,7 @@ class RunRecord {
   [[nodiscard]] Index evaluations_since_best() const { return since_best_; }
 
  private:
-  [[nodiscard]] double open_devices(Index step);
+  [[nodiscard]] double open_devices(Index step, bool after_fault);
   void add_step(Index step, const StepResult& result, Trainer& trainer);
   void finish_monitor_of_all();
   [[nodiscard]] bool is_there() const;

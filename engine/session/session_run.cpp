@@ -170,7 +170,11 @@ void SessionRun::begin(const PictureSources& sources) {
     const Index before = request_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
     faults_.emplace(request_.faults_file, before, begun_.step);
   });
-  record_.begin(setup_.network(), partition_, begun_.step, testing_.class_names);
+  record_.begin(setup_.network(),
+                partition_,
+                begun_.step,
+                testing_.class_names,
+                faults_ ? faults_->stood_s() : std::nullopt);
   if (setup_.mapped() != nullptr) {
     record_.write(run_file::kDataMap, setup_.mapped()->text());
   }
@@ -178,11 +182,6 @@ void SessionRun::begin(const PictureSources& sources) {
     say_plan();
   }
   begin_run_log();
-  if (faults_) {
-    faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
-      run_log_.tell(kind, text, details);
-    });
-  }
   for (const std::string& damage : record_.damage()) {
     warn(damage);
   }
@@ -404,6 +403,11 @@ void SessionRun::begin_run_log() {
                      .memory_limit_bytes = request_.partition.memory_limit_bytes,
                      .cache = {.place = setup_.caching().place()}};
     start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
+    start.tell_before = [this] {
+      faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
+        run_log_.tell(kind, text, details);
+      });
+    };
   });
   run_log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
 }

@@ -107,12 +107,12 @@ TEST_CASE("faults and recoveries are counted, listed, and marked over the steps"
   CHECK(marks[1].label == "recovery");
 }
 
-TEST_CASE("a fault is marked in the place of the resumed run that it has led to, and only there") {
+TEST_CASE("a run that is resumed after a fault is marked as the fault, and only there") {
   RunData run;
   run.events = {{1, 3, -1, "resume", "by hand"},
-                {2, 8, -1, "resume", "after a fault"},
                 {2, 8, -1, "fault", "rank 1 was killed"},
                 {2, 8, -1, "fault", "rank 2 was killed"},
+                {2, 8, -1, "resume", "after a fault"},
                 {3, 9, -1, "recovery", "training goes on"},
                 {4, 12, -1, "resume", "by hand"},
                 {5, 14, -1, "fault", "rank 1 was killed"}};
