@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 
 #include "engine/supervisor/training_words.h"
+#include "engine/system/agent_line.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"
@@ -53,14 +56,43 @@ Words together(Words launcher, const Words& program) {
   return launcher;
 }
 
-Words launcher_of(const CommandWords& started, int ranks) {
-  return started.launcher.empty() && ranks > 1 ? Words{"mpiexec.mpich", "-n", std::to_string(ranks)}
-                                               : started.launcher;
+// Starts this program, changed from the one that was started, on so many ranks.
+std::string line_of(const CommandWords& started, int ranks, Words program) {
+  if (!started.supervisor.empty()) {
+    program.insert(program.begin() + 1, started.supervisor.begin(), started.supervisor.end());
+    return command_line_of(program);
+  }
+  const bool unseen = started.launcher.empty() && ranks > 1;
+  return command_line_of(together(
+      unseen ? Words{"mpiexec.mpich", "-n", std::to_string(ranks)} : started.launcher, program));
+}
+
+// `tessera run ... -- train ...`, an array of words in JSON; nothing where it is not that.
+std::optional<CommandWords> supervised(const std::string& json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  Words words;
+  for (const auto& word : parsed.is_array() ? parsed : nlohmann::json::array()) {
+    words.push_back(word.is_string() ? word.get<std::string>() : std::string());
+  }
+  const auto is_training = [](const auto& word) { return word == "train" || word == "choose"; };
+  auto training = std::find(words.begin(), words.end(), "--");
+  training = training == words.end() ? std::find_if(words.begin(), words.end(), is_training)
+                                     : training + 1;
+  if (training == words.begin() || training == words.end()) {
+    return std::nullopt;
+  }
+  CommandWords started{.launcher = {}, .program = {words[0]}, .supervisor = {}};
+  started.supervisor.assign(words.begin() + 1, training);
+  started.program.insert(started.program.end(), training, words.end());
+  return started;
 }
 
 }  // namespace
 
 CommandWords started_command() {
+  if (const auto typed = supervised(command_of_supervisor())) {
+    return *typed;
+  }
   CommandWords started;
   started.program = words_of_process(::getpid());
   const Words words = words_of_process(launcher_process());
@@ -75,7 +107,7 @@ CommandWords started_command() {
 }
 
 std::string started_line(const CommandWords& started) {
-  return command_line_of(together(started.launcher, started.program));
+  return line_of(started, 1, started.program);
 }
 
 bool uses_data_map(const CommandWords& started) {
@@ -85,8 +117,7 @@ bool uses_data_map(const CommandWords& started) {
 std::string command_to_resume(const CommandWords& started,
                               int ranks,
                               const std::string& checkpoint) {
-  return command_line_of(
-      together(launcher_of(started, ranks), with_resume(started.program, {}, checkpoint)));
+  return line_of(started, ranks, with_resume(started.program, {}, checkpoint));
 }
 
 std::string command_to_continue(const std::string& run) {
@@ -99,7 +130,7 @@ std::string command_to_resume_in(const std::string& run,
                                  const std::string& checkpoint) {
   Words program = with_resume(started.program, {{"--run"}, {}}, checkpoint);
   program.insert(program.end(), {"--run", run});
-  return command_line_of(together(launcher_of(started, ranks), program));
+  return line_of(started, ranks, program);
 }
 
 std::string command_to_resume_on(const Words& hosts,

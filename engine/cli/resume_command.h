@@ -11,13 +11,15 @@ namespace tessera::engine {
 using Words = std::vector<std::string>;
 
 // How this process was started: mpiexec and its options, which may be unknown, and the program with
-// its arguments.
+// its arguments; under `tessera run` as that was begun.
 struct CommandWords {
   Words launcher;  // empty: without mpiexec, or it is not seen from here
   Words program;
+  Words supervisor;  // "run", ..., "--", between the program's name and its arguments; or empty
 };
 
-// As the system says it. Where mpiexec runs on another machine the launcher is not seen.
+// As the system says it, and a supervisor. Where mpiexec runs on another machine the launcher is
+// not seen.
 [[nodiscard]] CommandWords started_command();
 
 // The same as one line for a shell.

@@ -15,6 +15,7 @@
 #include "engine/supervisor/boot_unit.h"
 #include "engine/supervisor/supervisor.h"
 #include "engine/supervisor/training_words.h"
+#include "engine/system/launcher.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/cfg/model_file.h"
@@ -147,6 +148,7 @@ int run_run(const RunCommand& command) {
     }
   } else {
     record.words = command.words;
+    record.typed = words_of_process(::getpid());
     record.folder = std::filesystem::current_path().string();
     record.remote_shell = command.remote_shell;
   }

@@ -17,7 +17,11 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
   if (file_.empty()) {
     return "there is no checkpoint yet: start again without the devices that do not answer";
   }
-  if (!stall.silent.empty() && uses_data_map(started_command())) {
+  const CommandWords started = started_command();
+  if (!started.supervisor.empty()) {
+    return "`tessera run` goes on from the last finished step";
+  }
+  if (!stall.silent.empty() && uses_data_map(started)) {
     return fmt::format(
         "the last checkpoint is {}, after step {}; to continue with the devices that "
         "are left, make a data map of theirs with `tessera balance`, and give it with "
@@ -36,7 +40,7 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
       printable(file_),
       step_,
       stall.silent.empty() ? "the same devices" : "the devices that are left",
-      command_to_resume_on(hosts, started_command(), file_));
+      command_to_resume_on(hosts, started, file_));
 }
 
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {

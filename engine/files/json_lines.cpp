@@ -75,10 +75,10 @@ JsonLines::JsonLines(const std::filesystem::path& path,
         path.string(), 0, fmt::format("is {}, not a file of a run: move it away", kind));
   }
   AtomicFile file(path);
-  if (resumed_step > 0) {
+  if (resumed_step > 0 || stays) {
     const KeptLines lines = keep_lines(path, resumed_step, kept, stays, file);
     bytes_ = lines.bytes;
-    damaged_ = lines.damaged;
+    damaged_ = resumed_step > 0 ? lines.damaged : 0;
   }
   file.commit();
   descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);

@@ -19,9 +19,9 @@ namespace tessera::engine {
 
 class JsonLines {
  public:
-  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on, or with
-  // `stays` those of which it says so, and tells `kept` each of them. Throws InputError where the
-  // file cannot be written.
+  // Keeps the lines up to `resumed_step` of a run that goes on, 0: none, or with `stays` those of
+  // which it says so, and tells `kept` each of them. Throws InputError where the file cannot be
+  // written.
   JsonLines(const std::filesystem::path& path,
             Index resumed_step,
             const std::function<void(const nlohmann::json&)>& kept = {},

@@ -44,6 +44,8 @@ class EnergyAccount {
 
   // As of a moment of the run's clock. Never less than what was said before.
   [[nodiscard]] RunEnergy at(double t_s);
+  // As of the last sample of each device: once there are no more, that is all.
+  [[nodiscard]] RunEnergy of_samples() { return at(0); }
 
   // For how long nothing was measured, of the device where that is most.
   [[nodiscard]] double longest_gap_s() const;

@@ -65,7 +65,8 @@ std::vector<RankMeter> meters_of_line(const std::string& line) {
 std::string energy_text(double total_j,
                         double gap_s,
                         const std::vector<std::vector<RankMeter>>& meters,
-                        const std::vector<std::string>& hosts) {
+                        const std::vector<std::string>& hosts,
+                        double assumed_s) {
   std::vector<Source> sources;
   std::set<std::string> without(hosts.begin(), hosts.end());
   const bool one_host = without.size() == 1;
@@ -103,6 +104,9 @@ std::string energy_text(double total_j,
                         without.size() == 1 ? "has" : "have");
   }
   constexpr double kWorthSaying_s = 1;
+  if (assumed_s >= kWorthSaying_s) {
+    text += ", by the last power while the run stood still";
+  }
   if (gap_s >= kWorthSaying_s) {
     text += fmt::format(", without {:.0f} s in which a meter could not be read", gap_s);
   }

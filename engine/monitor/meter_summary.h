@@ -27,10 +27,11 @@ struct RankMeter {
 
 // "energy of the run: 12.3 kJ (hwmon:ina226 of pi1; table:Raspberry Pi 3 of pi2, pi3, estimated,
 // +-25 %)", without its end. `meters` and `hosts` are those of ranks; `gap_s`: for how long nothing
-// was measured.
+// was measured; `assumed_s`: for how long before the ranks of now began.
 [[nodiscard]] std::string energy_text(double total_j,
                                       double gap_s,
                                       const std::vector<std::vector<RankMeter>>& meters,
-                                      const std::vector<std::string>& hosts);
+                                      const std::vector<std::string>& hosts,
+                                      double assumed_s = 0);
 
 }  // namespace tessera::engine

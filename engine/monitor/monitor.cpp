@@ -60,6 +60,18 @@ LineTexts line_texts(const std::string& host, const std::vector<RankMeter>& mete
   return texts;
 }
 
+// Of a run that goes on, by the last power until it does.
+RunEnergy energy_before(const DeviceLog* log,
+                        const RunClock& clock,
+                        int ranks,
+                        const std::optional<double>& said_j) {
+  RunEnergy energy = log == nullptr ? RunEnergy() : log->energy_at(clock.begun_s(), ranks);
+  if (said_j) {
+    energy.total_j = std::max(energy.total_j.value_or(0), *said_j);
+  }
+  return energy;
+}
+
 }  // namespace
 
 void expect_meters(const MonitorOptions& options, const Communicator& communicator) {
@@ -70,13 +82,15 @@ void expect_meters(const MonitorOptions& options, const Communicator& communicat
 Monitor::Monitor(MonitorOptions options,
                  const Communicator& communicator,
                  const RunClock& clock,
-                 DeviceLog* log)
-    : Monitor(std::move(options), communicator, clock, log, hosts_of_ranks(communicator)) {}
+                 DeviceLog* log,
+                 const std::optional<double>& said_j)
+    : Monitor(std::move(options), communicator, clock, log, said_j, hosts_of_ranks(communicator)) {}
 
 Monitor::Monitor(MonitorOptions options,
                  const Communicator& communicator,
                  const RunClock& clock,
                  DeviceLog* log,
+                 const std::optional<double>& said_j,
                  std::vector<std::string> hosts)
     : options_(std::move(options)),
       communicator_(&communicator),
@@ -85,7 +99,10 @@ Monitor::Monitor(MonitorOptions options,
       sampler_(agreed(communicator, [&] { return sampler_of(options_, communicator, hosts); })),
       mailbox_(communicator),
       hosts_(std::move(hosts)),
-      account_(communicator.size(), log == nullptr ? RunEnergy() : log->kept_energy()) {
+      account_(communicator.size(), energy_before(log, clock, communicator.size(), said_j)) {
+  if (log != nullptr && log->kept_until_s() > 0) {
+    stood_s_ = clock.begun_s() - log->kept_until_s();
+  }
   exchange_meters();
   thread_ = std::thread([this] { run(); });
 }
@@ -220,18 +237,23 @@ void Monitor::finish() {
   }
   communicator_->barrier();  // behind the last samples of all others
   stop();
-  finished_s_ = clock_->t_s();
+  finished_ = true;
 }
 
 RunEnergy Monitor::energy() {
   const std::lock_guard lock(account_mutex_);
-  return account_.at(finished_s_.value_or(clock_->t_s()));
+  return finished_ ? account_.of_samples() : account_.at(clock_->t_s());
 }
 
 std::string Monitor::energy_line() {
   const RunEnergy energy = this->energy();
   const std::lock_guard lock(account_mutex_);
-  return energy.total_j ? energy_text(*energy.total_j, account_.longest_gap_s(), meters_, hosts_)
+  const double unknown_s = std::max(stood_s_ - DeviceLog::kLongestAssumed_s, 0.0);
+  return energy.total_j ? energy_text(*energy.total_j,
+                                      account_.longest_gap_s() + unknown_s,
+                                      meters_,
+                                      hosts_,
+                                      stood_s_ - unknown_s)
                         : "";
 }
 

@@ -48,12 +48,14 @@ void expect_meters(const MonitorOptions& options, const Communicator& communicat
 class Monitor {
  public:
   // `log` is rank 0's, null on others and where nothing is to be kept; clock and log must outlive
-  // this. All ranks call this together; AgreedError where a meter that was asked for by name does
+  // this. `said_j` is what rank 0 has said of the energy of a run that goes on: what follows is not
+  // less. All ranks call this together; AgreedError where a meter that was asked for by name does
   // not work.
   Monitor(MonitorOptions options,
           const Communicator& communicator,
           const RunClock& clock,
-          DeviceLog* log);
+          DeviceLog* log,
+          const std::optional<double>& said_j = {});
   // Ends with a last sample, which may not reach rank 0 any more.
   ~Monitor();
   Monitor(const Monitor&) = delete;
@@ -82,6 +84,7 @@ class Monitor {
           const Communicator& communicator,
           const RunClock& clock,
           DeviceLog* log,
+          const std::optional<double>& said_j,
           std::vector<std::string> hosts);
 
   void exchange_meters();
@@ -111,7 +114,8 @@ class Monitor {
   std::vector<LineTexts> texts_;                // of ranks
   std::mutex account_mutex_;                    // of the account
   EnergyAccount account_;
-  std::optional<double> finished_s_;
+  double stood_s_ = 0;  // before it began, of a run that goes on: without samples
+  bool finished_ = false;
   std::mutex mutex_;  // of what follows
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -120,30 +120,7 @@ std::vector<Point> rate_of(const RunDevice& device, const SampleValue& counter) 
 }
 
 std::vector<Point> energy_of(const RunDevice& device) {
-  std::vector<Point> points;
-  double energy_j = 0;
-  const DeviceSample* before = nullptr;
-  for (const DeviceSample& sample : device.samples) {
-    if (known(sample.power_w)) {
-      if (before != nullptr && sample.t_s - before->t_s <= most_between_s(device)) {
-        energy_j += (sample.power_w + before->power_w) / 2 * (sample.t_s - before->t_s);
-      }
-      before = &sample;
-      points.push_back({sample.t_s, energy_j});
-    } else {
-      before = nullptr;
-      add_gap(points, sample.t_s);
-    }
-  }
-  return points;
-}
-
-double total_energy_j(const RunDevice& device) {
-  double total = kUnknown;
-  for (const Point& point : energy_of(device)) {
-    total = known(point.y) ? point.y : total;
-  }
-  return total;
+  return sampled(device, [](const DeviceSample& sample) { return sample.energy_j; });
 }
 
 std::vector<Point> column_means(const std::vector<Point>& points,

@@ -18,10 +18,8 @@ using SampleValue = std::function<double(const DeviceSample&)>;
 // How fast a counter rises between samples, per second. Where it begins anew is a gap.
 [[nodiscard]] std::vector<Point> rate_of(const RunDevice& device, const SampleValue& counter);
 
-// The integral of power in joules, from 0; over gaps it does not rise. Empty where no power is
-// known.
+// The energy since the start of the run, in joules. Empty where it is not known.
 [[nodiscard]] std::vector<Point> energy_of(const RunDevice& device);
-[[nodiscard]] double total_energy_j(const RunDevice& device);  // NaN where no power is known
 
 // Means within so many columns of equal width between two times; a column without a sample is a
 // gap. Few points come back as they are.

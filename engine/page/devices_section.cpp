@@ -166,7 +166,7 @@ Table device_table(const RunData& run) {
          quantity_text(highest(device, &DeviceSample::rss_bytes), Unit::Bytes),
          quantity_text(highest(device, &DeviceSample::temperature_c), Unit::Celsius),
          duration_text(throttled_s(device)),
-         quantity_text(total_energy_j(device), Unit::Joule)});
+         quantity_text(device.energy_j, Unit::Joule)});
   }
   return table;
 }

@@ -21,9 +21,8 @@ BarChart by_device(const RunData& run) {
   chart.unit = Unit::Joule;
   chart.parts = {{"energy", 2}};
   for (const auto& [rank, device] : run.devices) {
-    const double energy_j = total_energy_j(device);
-    if (known(energy_j)) {
-      chart.groups.push_back({rank_name(run, rank), {{"", {energy_j}}}});
+    if (known(device.energy_j)) {
+      chart.groups.push_back({rank_name(run, rank), {{"", {device.energy_j}}}});
     }
   }
   return chart;
@@ -70,6 +69,11 @@ PageSection energy_section(const RunData& run) {
   BarChart devices = by_device(run);
   if (const std::string names = sources(run); !names.empty()) {
     devices.note = "Power by: " + names + ".";
+    if (run.faults.faults > 0) {
+      devices.note +=
+          " While the run stood still after a fault, devices are taken to have needed their last "
+          "power, for a minute at most.";
+    }
   }
   const std::string charts =
       bar_chart_html(devices) + line_chart_html(over_time(run)) + line_chart_html(by_epoch(run));

@@ -13,6 +13,7 @@
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
+#include "engine/report/run_figures.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/training_figures.h"
 
@@ -45,15 +46,15 @@ std::string accuracy_figure(const RunData& run) {
 }
 
 std::string loss_figure(const RunData& run) {
-  if (run.steps.empty()) {
+  if (run.steps.empty() || !known(run.steps.back().loss)) {
     return "";
   }
-  const std::vector<Point> mean = smoothed(step_points(run, &StepRecord::loss), 50);
-  std::string note = "training, mean of the last steps";
+  const StepRecord& last = run.steps.back();
+  std::string note = fmt::format("training, of step {}", last.step);
   if (!run.evaluations.empty() && known(run.evaluations.back().test_loss)) {
-    note = "training; test " + quantity_text(run.evaluations.back().test_loss, Unit::Number);
+    note += fmt::format("; test {:.4f}", run.evaluations.back().test_loss);
   }
-  return figure("Loss", quantity_text(mean.back().y, Unit::Number), note);
+  return figure("Loss", fmt::format("{:.4f}", last.loss), note);
 }
 
 std::string steps_figure(const RunData& run) {
@@ -95,7 +96,7 @@ std::string step_time_figure(const RunData& run) {
   return figure("Step time", quantity_text(median_s, Unit::Seconds), note);
 }
 
-// Time with the run going: interruptions do not count.
+// Time with the run going: interruptions do not count, but for what faults took.
 std::string time_figure(const RunData& run) {
   double last_s = kUnknown;
   for (const auto& [rank, device] : run.devices) {
@@ -114,7 +115,11 @@ std::string time_figure(const RunData& run) {
       last_s += known(step.step_s) ? static_cast<double>(step.lines) * step.step_s : 0;
     }
   }
-  return last_s > 0 ? figure("Time", duration_text(last_s), "of training and tests") : "";
+  const std::string note = run.faults.lost_s > 0
+                               ? fmt::format("of training and tests, {} of it lost by faults",
+                                             duration_text(run.faults.lost_s))
+                               : "of training and tests";
+  return last_s > 0 ? figure("Time", duration_text(last_s), note) : "";
 }
 
 std::string memory_figure(const RunData& run) {
@@ -141,19 +146,15 @@ std::string memory_figure(const RunData& run) {
 }
 
 std::string energy_figure(const RunData& run) {
-  double total = kUnknown;
+  const double total = run_energy_j(run);
   int devices = 0;
   bool estimated = false;
   for (const auto& [rank, device] : run.devices) {
-    if (const double energy_j = total_energy_j(device); known(energy_j)) {
-      total = known(total) ? total + energy_j : energy_j;
+    if (known(device.energy_j)) {
       ++devices;
       estimated = estimated || device.power_source.find("estimat") != std::string::npos ||
                   device.power_source.find("table") != std::string::npos;
     }
-  }
-  if (!run.evaluations.empty() && known(run.evaluations.back().run_energy_j) && !known(total)) {
-    total = run.evaluations.back().run_energy_j;
   }
   if (!known(total)) {
     return "";

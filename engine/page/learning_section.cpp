@@ -68,7 +68,7 @@ LineChart rate_chart(const RunData& run) {
 LineChart speed_chart(const RunData& run) {
   LineChart chart = over_steps(run, "images-per-second", "Images per second");
   chart.from_zero = true;
-  add_smoothed(chart, "mean", step_points(run, &StepRecord::images_per_s), 3);
+  add_smoothed(chart, "", step_points(run, &StepRecord::images_per_s), 3);
   return chart;
 }
 

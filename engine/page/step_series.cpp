@@ -20,25 +20,20 @@ std::vector<Mark> marks(const RunData& run, const Place& place) {
   constexpr Index kNowhere = -1;
   std::vector<Mark> small;
   std::vector<Mark> strong;
-  Index resumed_at = kNowhere;  // the step, where the last strong mark is of a resumed run
+  Index fault_at = kNowhere;  // the step, where the last strong event was a fault
   for (const RunEvent& event : run.events) {
     const bool is_checkpoint = event.kind == "checkpoint";
     if (!is_checkpoint && !is_strong(event.kind)) {
       continue;
     }
+    // Its label would be hidden by that of the fault that it goes on after, at the same step.
+    const bool hidden = event.kind == "resume" && fault_at == event.step;
+    fault_at = event.kind == "fault" ? event.step : kNowhere;
     Mark mark{.x = place(event),
               .label = event.kind,
               .text = event.text.empty() ? event.kind : event.text,
               .strong = !is_checkpoint};
-    // Its label would be hidden by that of the resumed run it has led to, at the same step.
-    if (event.kind == "fault" && resumed_at == event.step) {
-      strong.pop_back();
-    }
-    resumed_at = kNowhere;
-    if (std::isfinite(mark.x)) {
-      if (event.kind == "resume") {
-        resumed_at = event.step;
-      }
+    if (std::isfinite(mark.x) && !hidden) {
       (is_checkpoint ? small : strong).push_back(std::move(mark));
     }
   }
@@ -86,7 +81,10 @@ void add_smoothed(LineChart& chart,
   }
   std::vector<Point> mean = smoothed(points, static_cast<double>(points.size()) / kWindows);
   chart.series.push_back({"each step", std::move(points), colour, LineLook::Faint});
-  chart.series.push_back({name, std::move(mean), colour, LineLook::Line});
+  chart.series.push_back({name + (name.empty() ? "" : ", ") + "running mean",
+                          std::move(mean),
+                          colour,
+                          LineLook::Line});
 }
 
 std::vector<Mark> step_marks(const RunData& run) {

@@ -13,7 +13,7 @@ namespace tessera::engine {
 [[nodiscard]] std::vector<Point> evaluation_points(const RunData& run,
                                                    double EvaluationRecord::*value);
 
-// Each step faint, and their running mean over it; few steps are one line.
+// Each step faint, and their running mean over it, which says so; few steps are one line.
 void add_smoothed(LineChart& chart, const std::string& name, std::vector<Point> points, int colour);
 
 // What happened to the run, over steps or over seconds: checkpoints are small marks; ends, resumed

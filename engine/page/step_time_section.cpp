@@ -122,7 +122,7 @@ LineChart steps_chart(const RunData& run) {
   chart.y_unit = Unit::Seconds;
   chart.from_zero = true;
   chart.marks = step_marks(run);
-  add_smoothed(chart, "mean", step_points(run, &StepRecord::step_s), 0);
+  add_smoothed(chart, "", step_points(run, &StepRecord::step_s), 0);
   if (run.info && known(run.info->predicted_step_s)) {
     chart.levels.push_back({run.info->predicted_step_s, "predicted"});
   }

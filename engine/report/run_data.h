@@ -137,13 +137,16 @@ struct DeviceSample {
   double clock_hz = kUnknown;
   double throttled = kUnknown;  // flags; 0: not throttled
   double power_w = kUnknown;
+  double energy_j = kUnknown;  // since the start of the run
 };
 
 struct RunDevice {
   std::string host;
-  std::string power_source;           // of its last sample that has one; empty: none
-  std::vector<DeviceSample> samples;  // by time
-  Index joined = 1;                   // lines that a sample stands for at most
+  std::string power_source;            // of its last sample that has one; empty: none
+  double energy_j = kUnknown;          // by its last sample that has it
+  double cluster_energy_j = kUnknown;  // likewise, of all devices together, where a meter says so
+  std::vector<DeviceSample> samples;   // by time
+  Index joined = 1;                    // lines that a sample stands for at most
 };
 
 // A line of events.jsonl. Kinds: start, resume, choose, checkpoint, best, epoch, warning, signal,

@@ -105,7 +105,7 @@ RunProgress progress_of(const RunData& data) {
   if (!known(progress.elapsed_s)) {
     progress.elapsed_s = sum_of_steps(data, &StepRecord::step_s);
   }
-  progress.energy_j = sum_of_steps(data, &StepRecord::energy_j);
+  progress.energy_j = run_energy_j(data);
   const std::vector<StepRecord> latest = latest_steps(data);
   progress.step_s = median_of(latest, &StepRecord::step_s);
   progress.images_per_s = median_of(latest, &StepRecord::images_per_s);
@@ -128,6 +128,19 @@ RunProgress progress_of(const RunData& data) {
     progress.best_accuracy = larger(progress.best_accuracy, evaluation.accuracy);
   }
   return progress;
+}
+
+double run_energy_j(const RunData& data) {
+  double sum = kUnknown;
+  for (const auto& [rank, device] : data.devices) {
+    if (known(device.cluster_energy_j)) {
+      return device.cluster_energy_j;
+    }
+    if (known(device.energy_j)) {
+      sum = (known(sum) ? sum : 0) + device.energy_j;
+    }
+  }
+  return known(sum) ? sum : sum_of_steps(data, &StepRecord::energy_j);
 }
 
 std::string faults_text(const RunFaults& faults) {

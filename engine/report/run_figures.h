@@ -25,9 +25,13 @@ struct RunProgress {
   double learning_rate = kUnknown;
   double accuracy = kUnknown;  // of the last evaluation
   double best_accuracy = kUnknown;
-  double energy_j = kUnknown;  // of the steps so far, all devices
+  double energy_j = kUnknown;  // of the run so far, all devices
 };
 [[nodiscard]] RunProgress progress_of(const RunData& data);
+
+// Of all devices: what the last sample of each says, or the meter of all of them together; without
+// samples what steps say.
+[[nodiscard]] double run_energy_j(const RunData& data);
 
 // "faults: 2, time lost 8.1 s, steps repeated 1"; empty where there were none.
 [[nodiscard]] std::string faults_text(const RunFaults& faults);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "engine/report/run_limits.h"
 
@@ -54,7 +55,8 @@ constexpr Member<DeviceSample> kDeviceMembers[] = {{"t_s", &DeviceSample::t_s},
                                                    {"temperature_c", &DeviceSample::temperature_c},
                                                    {"clock_hz", &DeviceSample::clock_hz},
                                                    {"throttled", &DeviceSample::throttled},
-                                                   {"power_w", &DeviceSample::power_w}};
+                                                   {"power_w", &DeviceSample::power_w},
+                                                   {"energy_j", &DeviceSample::energy_j}};
 constexpr Member<StepTiming> kTimingMembers[] = {{"t_s", &StepTiming::t_s},
                                                  {"step_s", &StepTiming::step_s},
                                                  {"loading_s", &StepTiming::loading_s},
@@ -95,6 +97,21 @@ constexpr std::size_t kMostText = 4096;
 
 bool is_count(double number, double most) {
   return number >= 0 && number <= most;
+}
+
+// Rank 0 has the meter of the whole cluster, in place of one of its own or beside that.
+void add_energy(const FlatJson& line, const DeviceSample& sample, RunDevice& device) {
+  constexpr std::string_view kOfCluster = " (cluster)";
+  if (!known(sample.energy_j)) {
+    return;
+  }
+  const double cluster_j = line.number("cluster_energy_j");
+  device.energy_j = sample.energy_j;
+  if (known(cluster_j)) {
+    device.cluster_energy_j = cluster_j;
+  } else if (line.text("power_source").ends_with(kOfCluster)) {
+    device.cluster_energy_j = sample.energy_j;
+  }
 }
 
 // An event that tells of a fault or of going on after some.
@@ -153,6 +170,7 @@ bool add_device_line(const FlatJson& line, RunData& data) {
       source != device.power_source && !source.empty()) {
     device.power_source = short_text(source, kMostName);
   }
+  add_energy(line, sample, device);
   add_sample(data, device, sample);
   return true;
 }

@@ -242,7 +242,10 @@ class TopScreen {
       column = canvas_.write(column, line, rest, Ink::Faint) + 3;
     };
     if (known(progress_.loss)) {
-      add("loss", fmt::format("{:.4f}", progress_.loss), "");
+      constexpr int kWide = 100;
+      add("loss",
+          fmt::format("{:.4f}", progress_.loss),
+          view_.columns < kWide ? "" : " in the last step");
     }
     if (known(progress_.accuracy)) {
       add(data_.finds_objects ? "mAP" : "accuracy",

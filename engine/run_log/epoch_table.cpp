@@ -43,7 +43,7 @@ struct EpochSums {
   double seconds = 0;
   double images = 0;
   std::optional<double> learning_rate = {};  // of the last step
-  std::optional<double> energy_j = {};
+  std::optional<double> energy_j = {};       // until its test, where there is one
   std::optional<double> test_loss = {};
   std::optional<double> test_score = {};
 
@@ -51,6 +51,7 @@ struct EpochSums {
     if (const auto tested_loss = number(line, "test_loss")) {
       test_loss = tested_loss;
       test_score = number(line, score);
+      energy_j = number(line, "energy_j");
     }
     const auto step_s = number(line, "step_s");
     if (!step_s) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "engine/files/json_text.h"
@@ -59,11 +60,13 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
         const auto t_s = line.find("t_s");
         last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
       },
-      [resumed_step, owes_test](const nlohmann::json& event, Index step) {
-        return is_test(event)         ? step < resumed_step || (step == resumed_step && !owes_test)
-               : is_checkpoint(event) ? step <= resumed_step
-                                      : true;
-      });
+      resumed_step == 0
+          ? std::function<bool(const nlohmann::json&, Index)>()
+          : [resumed_step, owes_test](const nlohmann::json& event, Index step) {
+              return is_test(event) ? step < resumed_step || (step == resumed_step && !owes_test)
+                     : is_checkpoint(event) ? step <= resumed_step
+                                            : true;
+            });
   clock_ = clock;
   step_ = resumed_step;
   if (!early_.empty()) {
@@ -85,7 +88,8 @@ void EventLog::add(const std::string& kind,
   }
   using Json = nlohmann::ordered_json;
   // A run that goes on counts time from its last lines elsewhere, which may be earlier.
-  last_s_ = std::max(last_s_, clock_ ? std::round(1e3 * clock_->t_s()) / 1e3 : 0);
+  const double t_s = clock_ ? clock_->t_s() - details.ago_s : 0;
+  last_s_ = std::max(last_s_, std::round(1e3 * t_s) / 1e3);
   Json event{{"t_s", last_s_},
              {"step", step.value_or(step_)},
              {"rank", rank < 0 ? Json() : Json(rank)},

@@ -23,6 +23,7 @@ struct FaultCost {
 // What an event says beside its text.
 struct EventDetails {
   std::string device = {};
+  double ago_s = 0;  // since it happened; it is never told of as before another event
   std::optional<FaultCost> cost = {};
 };
 

@@ -6,10 +6,15 @@
 
 namespace tessera::engine {
 
-void LossTrend::add(double loss, bool first) {
+void LossTrend::begin_with(double loss) {
+  from_ = std::max(from_, loss);
+  begun_ = true;
+}
+
+void LossTrend::add(double loss) {
   constexpr std::size_t kSteps = 10;
-  if (first) {
-    from_ = std::max(from_, loss);
+  if (!begun_) {
+    begin_with(loss);
   }
   last_.push_back(loss);
   if (last_.size() > kSteps) {

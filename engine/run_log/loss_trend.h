@@ -11,7 +11,7 @@
 namespace tessera::engine {
 
 struct RisenLoss {
-  double from = 0;  // of the first step, or of guessing where that is more
+  double from = 0;  // of the first step of the run, or of guessing where that is more
   double to = 0;    // median of the last steps: single batches vary
 };
 
@@ -20,15 +20,19 @@ class LossTrend {
   // `guess`: the loss of a network that gives all classes the same probability.
   explicit LossTrend(double guess) : from_(guess) {}
 
-  // Of each step, in order. `first`: of a network that was not trained in an earlier part of the
-  // run, whose loss may be above that of guessing.
-  void add(double loss, bool first);
+  // The loss of the first step, of a run that goes on. Where none is known, that of the first step
+  // from here on counts. It may be above that of guessing: a detector's is.
+  void begin_with(double loss);
+
+  // Of each step, in order.
+  void add(double loss);
 
   // Nothing where the loss did not rise to twice of what it was.
   [[nodiscard]] std::optional<RisenLoss> risen() const;
 
  private:
   double from_;
+  bool begun_ = false;
   std::deque<double> last_;
 };
 

@@ -34,6 +34,12 @@ nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energie
   return json;
 }
 
+std::optional<double> number_in(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? std::optional(found->get<double>())
+                                                   : std::nullopt;
+}
+
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step, bool owes_test)
@@ -42,21 +48,36 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step, 
           path,
           resumed_step,
           [this](const nlohmann::json& line) { take_in(line); },
-          [resumed_step, owes_test](const nlohmann::json& line, Index step) {
+          [this, resumed_step, owes_test](const nlohmann::json& line, Index step) {
+            note_time(line);
             return step < resumed_step ||
                    (step == resumed_step && !(owes_test && line.contains(kTestLoss)));
           }) {
   expect_step(resumed_step + 1);
 }
 
-void MetricsFile::take_in(const nlohmann::json& line) {
-  if (line.contains("t_s") && line["t_s"].is_number()) {
-    kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
+void MetricsFile::note_time(const nlohmann::json& line) {
+  if (line.contains("loss")) {
+    stepped_until_s_ = std::max(stepped_until_s_, number_in(line, "t_s").value_or(0));
   }
+}
+
+void MetricsFile::take_in(const nlohmann::json& line) {
+  note_time(line);
+  kept_until_s_ = std::max(kept_until_s_, number_in(line, "t_s").value_or(0));
   if (line.contains("loss")) {
     const Index step = line["step"].get<Index>();
     expect_step(step);
     last_step_ = std::max(last_step_, step);
+    if (const auto energy_j = number_in(line, "energy_j")) {
+      stepped_energy_.total_j = stepped_energy_.total_j.value_or(0) + *energy_j;
+    }
+  } else if (const auto energy_j = number_in(line, "run_energy_j")) {
+    tested_energy_ = {energy_j, {}};
+    for (const auto& of_rank : line.value("run_energy_by_rank_j", nlohmann::json::array())) {
+      tested_energy_.of_rank_j.push_back(of_rank.is_number() ? std::optional(of_rank.get<double>())
+                                                             : std::nullopt);
+    }
   }
 }
 
@@ -138,13 +159,20 @@ void for_each_evaluation(const std::filesystem::path& path,
 }
 
 // NaN, which JSON has no number for, where it is none.
-double number_in(const nlohmann::json& line, const std::string& key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? found->get<double>()
-                                                   : std::numeric_limits<double>::quiet_NaN();
+double number_or_nan(const nlohmann::json& line, const std::string& key) {
+  return number_in(line, key.c_str()).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 }  // namespace
+
+std::optional<double> first_loss(const std::filesystem::path& path) {
+  std::optional<double> first;
+  for_each_json_line(path, [&](const std::string& line) {
+    const auto json = first ? nlohmann::json() : nlohmann::json::parse(line, nullptr, false);
+    first = json.is_object() ? number_in(json, "loss") : first;
+  });
+  return first;
+}
 
 bool has_evaluation(const std::filesystem::path& path, Index step) {
   bool found = false;
@@ -167,8 +195,8 @@ std::optional<BestSoFar> best_evaluation(const std::filesystem::path& path,
                                          Index step) {
   std::optional<BestSoFar> best;
   for_each_evaluation(path, [&](Index its_step, const nlohmann::json& line) {
-    BestSoFar now{its_step, {score, number_in(line, kTestLoss)}};
-    now.tested.score.value = number_in(line, score.name);
+    BestSoFar now{its_step, {score, number_or_nan(line, kTestLoss)}};
+    now.tested.score.value = number_or_nan(line, score.name);
     if (its_step <= step && (!best || now.tested.better_than(best->tested))) {
       best = now;
     }

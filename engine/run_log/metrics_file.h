@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -31,6 +32,17 @@ class MetricsFile {
   // When the last of the lines that were kept was written, in seconds of the run; 0: none was.
   [[nodiscard]] double kept_until_s() const { return kept_until_s_; }
 
+  // When the last step of all was done, also one that is done again; 0: none was.
+  [[nodiscard]] double stepped_until_s() const { return stepped_until_s_; }
+
+  // Energy until the last step and until the last evaluation that were kept, of all devices.
+  [[nodiscard]] const RunEnergy& stepped_energy() const { return stepped_energy_; }
+  [[nodiscard]] const RunEnergy& tested_energy() const { return tested_energy_; }
+  // The larger one of these two.
+  [[nodiscard]] std::optional<double> said_j() const {
+    return std::max(stepped_energy_.total_j, tested_energy_.total_j);
+  }
+
   // What the file has lost of the steps before, in words that begin with its path: lines that
   // cannot be read, as half a line that a power cut has left, and steps that have no line between
   // the first one that has and the step from which the run goes on. Nothing where all is there.
@@ -56,10 +68,14 @@ class MetricsFile {
 
  private:
   void take_in(const nlohmann::json& line);
+  void note_time(const nlohmann::json& line);
   void expect_step(Index step);
 
   // Set while lines_ is read: so declared before it.
   double kept_until_s_ = 0;
+  double stepped_until_s_ = 0;
+  RunEnergy stepped_energy_;
+  RunEnergy tested_energy_;
   std::filesystem::path path_;
   Index last_step_ = 0;  // that has a line; 0: none has
   Index missing_ = 0;    // steps without one, and the first and the last of them
@@ -67,6 +83,9 @@ class MetricsFile {
   Index last_missing_ = 0;
   JsonLines lines_;
 };
+
+// The loss of the first step that such a file has; nothing where it has none.
+[[nodiscard]] std::optional<double> first_loss(const std::filesystem::path& path);
 
 // Whether such a file has the evaluation of a step.
 [[nodiscard]] bool has_evaluation(const std::filesystem::path& path, Index step);

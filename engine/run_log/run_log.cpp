@@ -82,6 +82,9 @@ void RunLog::open_files(Start& start, Index step) {
   if (saved_step > 0 && saved_step <= step && !has_checkpoint_event(file, saved_step)) {
     saved(saved_step);
   }
+  if (start.tell_before) {
+    start.tell_before();
+  }
   if (step > 0) {
     events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
   } else {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +41,8 @@ class RunLog {
     RunSummary summary;     // without ranks
     std::string plan_json;  // as `plan --json` prints it
     PredictedSteps predicted;
-    bool owes_epoch = false;  // see RunRecord::begin()
+    bool owes_epoch = false;                 // see RunRecord::begin()
+    std::function<void()> tell_before = {};  // events of before it begins or goes on
   };
   // After the record has begun; `start` is rank 0's. The record and the trainer must outlive the
   // run. All ranks call this together; errors are AgreedErrors.

@@ -94,7 +94,8 @@ void RunRecord::begin(const partitioner::Network& network,
                       const partitioner::Partition& partition,
                       Index step,
                       bool owes_epoch,
-                      std::vector<std::string> class_names) {
+                      std::vector<std::string> class_names,
+                      const std::optional<double>& stood_s) {
   class_names_ = std::move(class_names);
   written_before_ = bytes_written();
   begun_s_ = now_s();
@@ -111,7 +112,9 @@ void RunRecord::begin(const partitioner::Network& network,
     if (folder_->goes_on()) {
       found = best_in_folder(options_.folder, network, tested_step);
     }
-    begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
+    begun_s = std::max({metrics_->kept_until_s(),
+                        open_devices(step, stood_s.has_value()),
+                        stood_s ? metrics_->stepped_until_s() + *stood_s : 0});
     for (auto& damage :
          {metrics_->damage(), devices_ ? devices_->lines().damage() : std::nullopt}) {
       if (damage) {
@@ -137,10 +140,14 @@ void RunRecord::begin(const partitioner::Network& network,
   checkpoint_step_ = communicator_->share(checkpoint_step_);
   clock_.emplace(*communicator_, begun_s);
   if (options_.monitor) {
-    monitor_.emplace(*options_.monitor, *communicator_, *clock_, devices_ ? &*devices_ : nullptr);
+    step_energy_ = EnergyInterval(metrics_ ? metrics_->stepped_energy() : RunEnergy());
+    epoch_energy_ = EnergyInterval(metrics_ ? metrics_->tested_energy() : RunEnergy());
+    monitor_.emplace(*options_.monitor,
+                     *communicator_,
+                     *clock_,
+                     devices_ ? &*devices_ : nullptr,
+                     metrics_ ? metrics_->said_j() : std::nullopt);
     monitor_->set_step(step);
-    step_energy_ = EnergyInterval(monitor_->energy());
-    epoch_energy_ = step_energy_;
   }
   since_best_ = communicator_->share(since_best);
 }
@@ -208,10 +215,10 @@ std::filesystem::path RunRecord::checkpoint_file() const {
 
 // Rank 0's. Returns when the last of the lines that are kept was written; 0: none is. Without a
 // monitor lines of steps that are done again go away all the same.
-double RunRecord::open_devices(Index step) {
+double RunRecord::open_devices(Index step, bool after_fault) {
   const std::filesystem::path file = folder_->file(run_file::kDevices);
   if (options_.monitor || std::filesystem::exists(file)) {
-    devices_.emplace(file, step);
+    devices_.emplace(file, step, after_fault);
   }
   return devices_ ? devices_->kept_until_s() : 0;
 }

@@ -57,12 +57,15 @@ class RunRecord {
 
   // Makes the folder ready for a run of this network from a step on, 0: from the start. With
   // `owes_epoch` what there is of the end of the epoch at that step goes, since it comes again. The
-  // names are those that evaluations have for classes.
+  // names are those that evaluations have for classes. `stood_s`, rank 0's: how long ago the last
+  // step was, where a fault came after it; that is time of the run. Else its clock goes on from its
+  // last records, whenever they were made.
   void begin(const partitioner::Network& network,
              const partitioner::Partition& partition,
              Index step,
              bool owes_epoch,
-             std::vector<std::string> class_names = {});
+             std::vector<std::string> class_names = {},
+             const std::optional<double>& stood_s = {});
 
   // What files of lines have lost of the run that goes on, in words; rank 0's, after begin().
   [[nodiscard]] const std::vector<std::string>& damage() const { return damage_; }
@@ -108,7 +111,7 @@ class RunRecord {
  private:
   [[nodiscard]] bool goes_on_from_previous() const;
   void find_checkpoint(Index step);
-  [[nodiscard]] double open_devices(Index step);
+  [[nodiscard]] double open_devices(Index step, bool after_fault);
   void add_step(Index step, const StepResult& result, Trainer& trainer);
   void finish_monitor_of_all();
   [[nodiscard]] bool is_there() const;

@@ -16,6 +16,11 @@ namespace tessera::engine {
 namespace {
 
 constexpr const char* kRepeatedKey = "repeated_steps";
+constexpr const char* kStop = "stop";
+
+double unix_now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::string text_in(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
@@ -39,8 +44,9 @@ void FaultsSince::read(const std::string& file, std::vector<Fault>& faults) {
     if (!json.is_object() || !json.contains("unix_s") || !json["unix_s"].is_number()) {
       return;
     }
+    const std::string kind = text_in(json, "kind");
     faults.push_back({json["unix_s"].get<double>(),
-                      text_in(json, "kind") == "return" ? "return" : "fault",
+                      kind == "return" || kind == kStop ? kind : "fault",
                       text_in(json, "text"),
                       text_in(json, "device")});
     if (json.contains(kRepeatedKey) && json[kRepeatedKey].is_number_unsigned()) {
@@ -56,12 +62,33 @@ void FaultsSince::tell(const Tell& told) {
   }
   std::ofstream note(noted(), std::ios::app);
   for (const Fault& fault : faults_) {
-    told(fault.kind, fault.text, {.device = fault.device});
-    note << nlohmann::json{{"unix_s", fault.unix_s}, {kRepeatedKey, repeated_}}.dump() << '\n';
+    if (fault.kind != kStop) {
+      told(fault.kind,
+           fault.text,
+           {.device = fault.device, .ago_s = std::max(unix_now_s() - fault.unix_s, 0.0)});
+    }
+    note << nlohmann::json{{"unix_s", fault.unix_s},
+                           {"kind", fault.kind},
+                           {kRepeatedKey, repeated_}}
+                .dump()
+         << '\n';
   }
   note.close();
   std::error_code error;
   std::filesystem::remove(file_, error);
+}
+
+std::optional<double> FaultsSince::stood_s() const {
+  std::vector<Fault> all = told_;
+  all.insert(all.end(), faults_.begin(), faults_.end());
+  if (all.empty()) {
+    return std::nullopt;
+  }
+  constexpr double kLongest_s = 7 * 86400.0;
+  const auto stop =
+      std::find_if(all.begin(), all.end(), [](const Fault& fault) { return fault.kind == kStop; });
+  const double stood_s = (stop == all.end() ? unix_now_s() : stop->unix_s) - all.front().unix_s;
+  return stood_s >= 0 && stood_s < kLongest_s ? std::optional(stood_s) : std::nullopt;
 }
 
 std::optional<FaultCost> FaultsSince::recovered(double step_s) {
@@ -70,13 +97,7 @@ std::optional<FaultCost> FaultsSince::recovered(double step_s) {
   }
   std::error_code error;
   std::filesystem::remove(noted(), error);
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  const double now_s = std::chrono::duration<double>(since).count();
-  // A clock that was set meanwhile says nothing.
-  constexpr double kLongest_s = 7 * 86400.0;
-  const double first_s = told_.empty() ? faults_.front().unix_s : told_.front().unix_s;
-  const double lost_s = now_s - first_s - step_s;
-  return FaultCost{lost_s >= 0 && lost_s < kLongest_s ? lost_s : 0, repeated_};
+  return FaultCost{std::max(stood_s().value_or(0) - step_s, 0.0), repeated_};
 }
 
 std::string described(const FaultCost& cost) {

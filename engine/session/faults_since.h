@@ -27,6 +27,10 @@ class FaultsSince {
   // step leave a note for those that follow of what was told, and of steps that are to be repeated.
   void tell(const Tell& told);
 
+  // How long ago the last step before all of it was, or how long it was when somebody told the run
+  // to stop meanwhile; nothing where nothing has happened, or where the system's clock was set.
+  [[nodiscard]] std::optional<double> stood_s() const;
+
   // After a step that took so long: what going on took, once; nothing where nothing had happened.
   // Removes what was noted.
   [[nodiscard]] std::optional<FaultCost> recovered(double step_s);

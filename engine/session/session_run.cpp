@@ -167,6 +167,7 @@ void SessionRun::begin(const PictureSources& sources) {
     }
   }
   warn_of_early_end(request_, setup_.training(), length_.last_step, communicator_, messages_);
+  remember_first_loss();
   warn_of_zero_rate(
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
   on_root(communicator_, [&] {
@@ -174,7 +175,12 @@ void SessionRun::begin(const PictureSources& sources) {
     const Index before = request_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
     faults_.emplace(request_.faults_file, before, begun_.step);
   });
-  record_.begin(setup_.network(), partition_, begun_.step, owed_.epoch, testing_.class_names);
+  record_.begin(setup_.network(),
+                partition_,
+                begun_.step,
+                owed_.epoch,
+                testing_.class_names,
+                faults_ ? faults_->stood_s() : std::nullopt);
   owed_.checkpoint =
       request_.started_again && begun_.step > 0 && record_.checkpoint_step() != begun_.step;
   if (setup_.mapped() != nullptr) {
@@ -184,14 +190,23 @@ void SessionRun::begin(const PictureSources& sources) {
     say_plan();
   }
   begin_run_log();
-  if (faults_) {
-    faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
-      run_log_.tell(kind, text, details);
-    });
-  }
   for (const std::string& damage : record_.damage()) {
     warn(damage);
   }
+}
+
+// Of a run that goes on, from its records.
+void SessionRun::remember_first_loss() {
+  on_root(communicator_, [&] {
+    const std::filesystem::path folder = request_.started_again
+                                             ? std::filesystem::path(request_.run)
+                                             : std::filesystem::path(request_.resume).parent_path();
+    if (begun_.step > 0) {
+      if (const auto loss = first_loss(folder / run_file::kMetrics)) {
+        loss_trend_->begin_with(*loss);
+      }
+    }
+  });
 }
 
 // Of all pictures to train on, as one of the ranks that read them sees it; empty where they lie in
@@ -408,6 +423,11 @@ void SessionRun::begin_run_log() {
                      .memory_limit_bytes = request_.partition.memory_limit_bytes,
                      .cache = {.place = setup_.caching().place()}};
     start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
+    start.tell_before = [this] {
+      faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
+        run_log_.tell(kind, text, details);
+      });
+    };
   });
   run_log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
 }

@@ -55,6 +55,7 @@ class SessionRun {
   // What loaders tell all ranks of the pictures.
   void learn_of_pictures(const PictureSources& sources);
   void begin(const PictureSources& sources);
+  void remember_first_loss();
   [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
   [[nodiscard]] bool owes_epoch(Index step) const;
   [[nodiscard]] bool has_told_checkpoint(Index step) const;

@@ -189,11 +189,11 @@ void SessionRun::tell_what_is_owed(TrainingRun& run, const Owed& owed) const {
 
 void SessionRun::add_observers(TrainingRun& run) {
   if (communicator_.rank() == 0) {
-    run.add({.step = [this](Index step, const StepResult& result) {
+    run.add({.step = [this](Index /*step*/, const StepResult& result) {
       if (!result.size) {  // predictions are of the configured one
         step_comparison_.add(result.times.step_s);
       }
-      loss_trend_->add(result.loss, step == 1);
+      loss_trend_->add(result.loss);
       const double epochs = static_cast<double>(length_.last_step) /
                             static_cast<double>(std::max<Index>(length_.epoch_steps, 1));
       if (const auto advice = picture_wait_.add(result.times, epochs, setup_.caching())) {

@@ -576,6 +576,7 @@ void Agent::start_rank(const json& message, int rank) {
   program.environment["TESSERA_AGENT_FD"] = fmt::format("{}", kStatus);
   program.environment["TESSERA_STATE_DIR"] = state_->path().string();
   program.environment["TESSERA_FAULTS"] = (state_->path() / kFaultsName).string();
+  program.environment["TESSERA_COMMAND"] = message.value("typed", json::array()).dump();
   if (number_in(message, "again") != 0) {
     program.environment["TESSERA_STARTED_AGAIN"] = "1";
   }

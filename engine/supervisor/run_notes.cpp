@@ -1,9 +1,13 @@
 #include "engine/supervisor/run_notes.h"
 
 #include <chrono>
+#include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
+#include "engine/files/json_text.h"
+#include "engine/files/run_files.h"
 #include "engine/supervisor/supervision.h"
 
 namespace tessera::engine {
@@ -20,6 +24,23 @@ void RunNotes::add(const std::string& kind,
   file << nlohmann::json{{"kind", kind}, {"unix_s", unix_s}, {"text", text}, {"device", device}}
               .dump()
        << '\n';
+}
+
+void RunNotes::add_lost_supervisor(const std::filesystem::path& run_folder,
+                                   const std::string& device) const {
+  std::error_code error;
+  const auto run = nlohmann::json::parse(
+      read_json_text(run_folder / run_file::kRun).value_or(""), nullptr, false);
+  if (!run.is_object() || run.value("state", nlohmann::json()) != "running" ||
+      std::filesystem::exists(file_, error)) {
+    return;
+  }
+  const auto written = std::filesystem::last_write_time(run_folder / run_file::kMetrics, error);
+  const auto ago = std::filesystem::file_time_type::clock::now() - written;
+  add("fault",
+      fmt::format("the supervisor on {} was gone", device),
+      device,
+      error ? 0 : std::chrono::duration<double>(ago).count());
 }
 
 }  // namespace tessera::engine

@@ -19,6 +19,12 @@ class RunNotes {
            const std::string& device,
            double ago_s = 0) const;
 
+  // Adds that the supervisor before this one, on that device, was gone, since the run's records
+  // were written last: where they say that the run goes on, and no fault is noted already, after
+  // which that one may have ended.
+  void add_lost_supervisor(const std::filesystem::path& run_folder,
+                           const std::string& device) const;
+
  private:
   std::filesystem::path file_;
 };

@@ -63,6 +63,7 @@ nlohmann::json to_json(const SupervisorRecord& record) {
   }
   return {{"run_number", record.run_number},
           {"words", record.words},
+          {"typed", record.typed},
           {"hosts", hosts},
           {"folder", record.folder},
           {"run_folder", record.run_folder},
@@ -71,7 +72,8 @@ nlohmann::json to_json(const SupervisorRecord& record) {
           {"supervisor", record.supervisor},
           {"last_step", record.last_step},
           {"witness", record.witness},
-          {"interface", record.interface}};
+          {"interface", record.interface},
+          {"leader", record.leader}};
 }
 
 SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
@@ -92,6 +94,8 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
     record.supervisor = read.value("supervisor", std::string());
     record.witness = read.value("witness", std::string());  // what old files lack, as the next two
     record.interface = read.value("interface", std::string());
+    record.typed = read.value("typed", std::vector<std::string>());
+    record.leader = read.value("leader", std::string());
     for (const nlohmann::json& host : read.at("hosts")) {
       record.hosts.push_back(
           {host.at("name").get<std::string>(),
@@ -107,6 +111,7 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
       is_run_number(record.run_number) && !record.words.empty() && !record.hosts.empty() &&
       record.hosts.size() <= kMostHosts &&
       (record.supervisor.empty() || is_run_number(record.supervisor)) &&
+      (record.leader.empty() || is_host_name(record.leader)) &&
       (record.witness.empty() || is_host_name(record.witness)) &&
       std::all_of(record.last_step.begin(),
                   record.last_step.end(),

@@ -19,6 +19,7 @@ inline constexpr const char* kRecordName = "supervisor.json";
 struct SupervisorRecord {
   std::string run_number;
   std::vector<std::string> words;  // "train" or "choose" and what follows
+  std::vector<std::string> typed;  // the whole command that began the run, to be shown
   std::vector<Host> hosts;         // the first is the device of the supervisor
   std::string folder;              // that the run was started in, absolute
   std::string run_folder;          // absolute
@@ -28,6 +29,7 @@ struct SupervisorRecord {
   std::vector<int> last_step;  // places of the devices that the last finished step had
   std::string witness;         // that a half of them asks; empty: the gateway of the default route
   std::string interface;       // by which the writing device reaches the others; empty: unknown
+  std::string leader;          // device of that supervisor
 };
 
 [[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);

@@ -31,8 +31,11 @@ double longest_idle_s(double silence_s) {
 
 bool travels(std::string_view variable) {
   constexpr std::array kFamilies{"OMP_", "GOMP_", "UCX_", "MPICH_", "MPIR_", "TESSERA_"};
-  constexpr std::array kAgents{
-      "TESSERA_STATE_DIR", "TESSERA_AGENT_FD", "TESSERA_FAULTS", "TESSERA_STARTED_AGAIN"};
+  constexpr std::array kAgents{"TESSERA_STATE_DIR",
+                               "TESSERA_AGENT_FD",
+                               "TESSERA_COMMAND",
+                               "TESSERA_FAULTS",
+                               "TESSERA_STARTED_AGAIN"};
   for (const std::string_view own : kAgents) {
     if (variable == own) {
       return false;

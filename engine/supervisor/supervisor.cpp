@@ -82,7 +82,9 @@ class SupervisedRun {
         faults_(request.goes_on),
         hang_watch_(silence_s_),
         copy_(record_.run_folder),
-        notes_(StateFolder::of_run(record_.run_number)) {}
+        notes_(StateFolder::of_run(record_.run_number)) {
+    record_.leader = name_of(0);
+  }
 
   int run();
 
@@ -174,6 +176,11 @@ int SupervisedRun::go_on_to_the_end() {
     say(attendance_.what_is_missing());
     return kNoGoingOn;
   } else {
+    if (request_.goes_on) {
+      const SupervisorRecord& before = request_.record;
+      notes_.add_lost_supervisor(record_.run_folder,
+                                 before.leader.empty() ? before.hosts.front().name : before.leader);
+    }
     start_world();
   }
   while (!exit_code_) {
@@ -473,6 +480,7 @@ void SupervisedRun::stop_unsaved(int signal) {
   exit_code_ = 128 + signal;
   if (recorded_ || request_.goes_on) {
     saved_ = false;
+    notes_.add("stop", name_of_signal(signal_), name_of(0));
     say(fmt::format(
         "stopped while no rank could save: the last step is kept in memory; to continue: "
         "tessera run --continue {}",

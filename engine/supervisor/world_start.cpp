@@ -133,6 +133,7 @@ void WorldStart::start(const World& world, bool again) {
                                     {"forget", had_last_step(device) ? 0 : 1},
                                     {"files", files},
                                     {"folder", folder_.string()},
+                                    {"typed", record_.typed},
                                     {"words", words}});
   }
 }

@@ -57,6 +57,10 @@ std::string faults_file() {
   return variable("TESSERA_FAULTS");
 }
 
+std::string command_of_supervisor() {
+  return variable("TESSERA_COMMAND");
+}
+
 class AgentLine::Thread {
  public:
   Thread(int agent, std::function<WaitsOfRank()> waits)

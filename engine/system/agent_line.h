@@ -26,6 +26,9 @@ namespace tessera::engine {
 // A file of what has happened since ranks ran last, a JSON object a line; empty: there is none.
 [[nodiscard]] std::string faults_file();
 
+// The command that a person has given the supervisor, a JSON array of words; empty: there is none.
+[[nodiscard]] std::string command_of_supervisor();
+
 class AgentLine {
  public:
   // Tells the agent four times a second, from a thread of its own, that this rank is alive, and

@@ -116,6 +116,17 @@ nothing_stays() {
 }
 pick() { shuf -n 1 --random-source=<(yes "$1"); }
 
+# stood_still RUN: the clock of a run goes on over faults, by the time that events say was lost before the next step.
+stood_still() {
+  awk -F'[:,]' '
+    function of(key) { return match($0, "\"" key "\":[0-9.]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : 0 }
+    FNR == NR { if (/"loss"/) { seconds[of("step")] = of("t_s") } next }
+    /"recovery"/ { step = of("step"); if (of("lost_s") <= 0 || seconds[step] - seconds[step - 1] < of("lost_s") - 0.5) { bad = 1 } ++told }
+    END { exit bad || !told }' "$folder/$1/metrics.jsonl" "$folder/$1/events.jsonl"
+}
+# what_happened RUN: kinds of events, but for those of each epoch.
+what_happened() { sed -n 's/.*"kind":"\(start\|fault\|resume\|recovery\)".*/\1/p' "$folder/$1/events.jsonl" | tr '\n' ' '; }
+
 # Undisturbed, and the same bits as under mpiexec.
 works 4 "${training[@]}" --grid 2x2 --steps 600 --run "$folder/mpiexec"
 supervise whole 4 --grid 2x2 --steps 600
@@ -125,7 +136,8 @@ expect 'it is the run that mpiexec starts' same_losses "$folder/mpiexec" "$folde
 nothing_stays 'a run'
 
 # Killed and stopped ranks: the same bits, each step once.
-supervise faulty 4 --grid 2x2 --steps 600
+printf 'period 0.02\n0 5\n' >"$folder/five"
+supervise faulty 4 --grid 2x2 --steps 600 --meter "file:$folder/five"
 for step in 5 120 240 360; do
   at_step faulty "$step" || break
   kill -9 "$(processes train | pick "$step")"
@@ -140,6 +152,24 @@ expect 'events tell of the faults' test "$(grep -c '"fault"' "$folder/faulty/eve
 expect 'and of going on' test "$(grep -c '"recovery"' "$folder/faulty/events.jsonl")" -ge 4
 expect 'with what it cost as numbers' test -z "$(grep '"recovery"' "$folder/faulty/events.jsonl" |
   grep -vE '"text":"[^"]*","lost_s":[0-9.]+,"repeated_steps":[0-9]+}$')"
+expect 'each run that is resumed stands behind its faults' grep -qE '^start ((fault )+resume (recovery )?)+$' <(what_happened faulty)
+expect 'time that is lost is time of the run' stood_still faulty
+# watts RUN: joules by devices, of all steps and of all epochs, over five watts in the time of the run, are about 1.
+watts() {
+  local joules seconds steps epochs
+  joules=$(sed -n 's/.*"rank":0,.*"energy_j":\([0-9.]*\).*/\1/p' "$folder/$1/devices.jsonl" | tail -n 1)
+  steps=$(sed -n 's/^{"step":[0-9]*,"loss".*"energy_j":\([0-9.]*\).*/\1/p' "$folder/$1/metrics.jsonl" | awk '{ sum += $1 } END { print sum }')
+  epochs=$(awk -F, 'NR > 1 { sum += $9 } END { print sum }' "$folder/$1/epochs.csv")
+  seconds=$(sed -n 's/^{"t_s":\([0-9.]*\).*"finish".*/\1/p' "$folder/$1/events.jsonl")
+  for energy in "$joules" "$steps" "$epochs"; do
+    awk -v energy="$energy" -v whole="$seconds" 'BEGIN { exit !(energy > 5 * whole - 15 && energy < 5 * whole + 5) }' ||
+      { echo "$energy J in $seconds s"; return 1; }
+  done
+}
+expect 'energy goes on over faults, and is the same wherever it stands' watts faulty
+expect 'its closing line says what is assumed' grep -q '^energy of the run: .* (file), by the last power while the run stood still$' "$folder/out"
+expect 'its command is the one that was typed' grep -qE '^ "command": ".*tessera run -n 4 -- train .*--grid 2x2 --steps 600 --meter file:' "$folder/faulty/run.json"
+expect 'without what the supervisor adds' test "$(grep -c stall-timeout "$folder/faulty/run.json")" -eq 0
 nothing_stays 'faults'
 
 # A signal ends it as without a supervisor; one command goes on.
@@ -161,6 +191,10 @@ command_line="tessera run --continue"
 status=0
 timeout 60 "$TESSERA" run --continue "$folder/killed" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
 expect 'one command goes on' test "$status" -eq 0
+expect 'that the supervisor was gone is a fault' test "$(grep -c '"kind":"fault","text":"the supervisor on localhost was gone"' "$folder/killed/events.jsonl")" -eq 1
+expect 'the only one' test "$(what_happened killed)" = 'start fault resume recovery '
+expect 'the time until then is lost' stood_still killed
+expect 'the command is the first one' grep -qE '^ "command": ".*tessera run -n 2 -- train ' "$folder/killed/run.json"
 works 2 "${training[@]}" --grid 1x2 --steps 600 --run "$folder/whole2"
 expect 'no step is lost by that' same_losses "$folder/whole2" "$folder/killed" 0
 nothing_stays 'going on'
@@ -192,6 +226,7 @@ at_step unlucky $((steps_before + 5))
 kill -INT "$(processes run | head -n 1)"
 finished
 expect 'no step was lost' each_step_once "$folder/unlucky"
+expect 'a supervisor that was told to stop was not gone' test "$(grep -c 'supervisor.*gone' "$folder/unlucky/events.jsonl")" -eq 0
 expect 'nor done again' test "$(grep -o '"repeated_steps":[0-9]*' "$folder/unlucky/events.jsonl" | tail -n 1 | cut -d : -f 2)" -le 1
 expect 'nothing stays in memory after that' test -z "$(in_memory)"
 nothing_stays 'a run that was stopped twice'

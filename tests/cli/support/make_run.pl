@@ -49,7 +49,7 @@ for my $step (1 .. $steps) {
 write_lines('metrics.jsonl', @metrics);
 
 my $seconds = int($steps * $step_s);
-my @counters = map { { user => 0, system => 0, wait => 0, rx => 0, tx => 0, heat => 45 } } 1 .. $ranks;
+my @counters = map { { user => 0, system => 0, wait => 0, rx => 0, tx => 0, heat => 45, energy => 0 } } 1 .. $ranks;
 my @samples;
 for my $t (1 .. $seconds) {
   for my $rank (0 .. $ranks - 1) {
@@ -63,8 +63,9 @@ for my $t (1 .. $seconds) {
     $of->{heat} += ((60 + 12 * $busy + $rank) - $of->{heat}) / 60;
     next if $rank == 1 && $t > 0.4 * $seconds && $t < 0.5 * $seconds;
     my $power = $rank == 1 && $t > 0.7 * $seconds && $t < 0.75 * $seconds ? 'null' : sprintf('%.2f', 3 + 2 * $busy + 0.2 * noise());
-    push @samples, sprintf('{"t_s":%.2f,"rank":%d,"host":%s,"step":%d,"cpu_user_s":%.2f,"cpu_system_s":%.2f,"wait_s":%.3f,"rss_bytes":%d,"free_bytes":%d,"rx_bytes":%d,"tx_bytes":%d,"temperature_c":%.1f,"clock_hz":%d,"throttled":%d,"power_w":%s,"power_source":"table: Raspberry Pi 4, estimated"}',
-      $t + 0.01 * $rank, $rank, host($rank), int($t / $step_s), $of->{user}, $of->{system}, $of->{wait}, 95e6 + 1e6 * $rank, 700e6, $of->{rx}, $of->{tx}, $of->{heat}, $t % 700 > 650 ? 1.2e9 : 1.5e9, $t % 700 > 650 ? 4 : 0, $power);
+    $of->{energy} += $power eq 'null' ? 0 : $power;
+    push @samples, sprintf('{"t_s":%.2f,"rank":%d,"host":%s,"step":%d,"cpu_user_s":%.2f,"cpu_system_s":%.2f,"wait_s":%.3f,"rss_bytes":%d,"free_bytes":%d,"rx_bytes":%d,"tx_bytes":%d,"temperature_c":%.1f,"clock_hz":%d,"throttled":%d,"power_w":%s,"power_source":"table: Raspberry Pi 4, estimated","energy_j":%.3f}',
+      $t + 0.01 * $rank, $rank, host($rank), int($t / $step_s), $of->{user}, $of->{system}, $of->{wait}, 95e6 + 1e6 * $rank, 700e6, $of->{rx}, $of->{tx}, $of->{heat}, $t % 700 > 650 ? 1.2e9 : 1.5e9, $t % 700 > 650 ? 4 : 0, $power, $of->{energy});
   }
 }
 write_lines('devices.jsonl', @samples);

@@ -55,6 +55,27 @@ TEST_CASE("the energy of a meter of the whole cluster is no board's") {
   CHECK(*energy.of_rank_j.at(1) == 5);
 }
 
+TEST_CASE("over a fault all lines stay, and devices that were there need their last power") {
+  const tests::TemporaryFolder folder;
+  const std::string lines =
+      "{\"t_s\":1,\"rank\":3,\"step\":2,\"power_w\":9,\"energy_j\":7}\n"
+      "{\"t_s\":9,\"rank\":0,\"step\":8,\"power_w\":5,\"energy_j\":40}\n"
+      "{\"t_s\":10,\"rank\":1,\"step\":9,\"power_w\":2,\"energy_j\":20}\n"
+      "{\"t_s\":10,\"rank\":2,\"step\":9,\"power_w\":3,\"energy_j\":30}\n";
+  tests::put_bytes(folder / "devices.jsonl", lines);
+  const DeviceLog log(folder / "devices.jsonl", 5, true);
+  CHECK(tests::bytes_of(folder / "devices.jsonl") == lines);
+  CHECK(log.kept_until_s() == 10);
+  const auto energy = log.energy_at(14, 2);  // rank 2 is lost, rank 3 was before
+  CHECK(*energy.of_rank_j.at(0) == 40 + 5 * 5);
+  CHECK(*energy.of_rank_j.at(1) == 20 + 4 * 2);
+  CHECK(*energy.of_rank_j.at(2) == 30);
+  CHECK(*energy.of_rank_j.at(3) == 7);
+  CHECK(*energy.total_j == 65 + 28 + 30 + 7);
+  // Nobody knows what a day took.
+  CHECK(*log.energy_at(86400, 2).of_rank_j.at(1) == 20 + DeviceLog::kLongestAssumed_s * 2);
+}
+
 TEST_CASE("lines that somebody has changed are taken in without harm") {
   const tests::TemporaryFolder folder;
   tests::put_bytes(folder / "devices.jsonl",

@@ -39,6 +39,12 @@ TEST_CASE("a time without readings is said") {
         "be read");
 }
 
+TEST_CASE("what is assumed of a time without ranks is said") {
+  CHECK(energy_text(5, 0, {{kMeasured}}, {"a"}, 7) ==
+        "energy of the run: 5.00 J (hwmon:ina226, +-2 %), by the last power while the run stood "
+        "still");
+}
+
 TEST_CASE("what a rank says of its meters arrives as it was") {
   const std::vector<RankMeter> meters{kMeasured, kEstimated, kPlug};
   CHECK(engine::meters_of_line(engine::to_line(meters)) == meters);

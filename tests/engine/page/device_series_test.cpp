@@ -14,11 +14,10 @@ using engine::kUnknown;
 using engine::Point;
 using engine::RunDevice;
 
-DeviceSample at(double t_s, double counter, double power_w = kUnknown) {
+DeviceSample at(double t_s, double counter) {
   DeviceSample sample;
   sample.t_s = t_s;
   sample.tx_bytes = counter;
-  sample.power_w = power_w;
   return sample;
 }
 
@@ -64,14 +63,6 @@ TEST_CASE("samples that are missing for a while are a gap in the series of a val
   device.samples = {at(1, 5), at(2, 6), at(30, 7)};
   CHECK(gaps(sampled(device, sent)) == 1);
   CHECK(sampled(device, sent).size() == 4);
-}
-
-TEST_CASE("energy is the integral of power by the trapezoid rule, and none is made up for gaps") {
-  RunDevice device;
-  device.samples = {
-      at(0, 0, 2), at(1, 0, 4), at(2, 0, 4), at(3, 0), at(4, 0, 10), at(5, 0, 10), at(50, 0, 10)};
-  CHECK(total_energy_j(device) == doctest::Approx(3 + 4 + 10));
-  CHECK(!known(engine::total_energy_j(RunDevice())));
 }
 
 TEST_CASE("means of columns keep a constant, and a column without samples is a gap") {

@@ -107,12 +107,12 @@ TEST_CASE("faults and recoveries are counted, listed, and marked over the steps"
   CHECK(marks[1].label == "recovery");
 }
 
-TEST_CASE("a fault is marked in the place of the resumed run that it has led to, and only there") {
+TEST_CASE("a run that is resumed after a fault is marked as the fault, and only there") {
   RunData run;
   run.events = {{1, 3, -1, "resume", "by hand"},
-                {2, 8, -1, "resume", "after a fault"},
                 {2, 8, -1, "fault", "rank 1 was killed"},
                 {2, 8, -1, "fault", "rank 2 was killed"},
+                {2, 8, -1, "resume", "after a fault"},
                 {3, 9, -1, "recovery", "training goes on"},
                 {4, 12, -1, "resume", "by hand"},
                 {5, 14, -1, "fault", "rank 1 was killed"}};
@@ -128,6 +128,7 @@ TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {
   CHECK(has(page, "<h1>lenet5</h1>"));
   CHECK(has(page, "75.0\u00a0%"));
   CHECK(has(page, "500\u00a0ms"));
+  CHECK(has(page, "<dd>0.6667<small>training, of step 3</small>"));
   CHECK(has(page, "<figure id=\"loss\">"));
   CHECK(has(page, "<figure id=\"accuracy\">"));
   CHECK(!has(page, "<figure id=\"temperature\">"));

@@ -49,6 +49,12 @@ TEST_CASE("the time that is left counts what lies between steps") {
   CHECK(progress.epoch == 0.5);
   CHECK(progress.epochs == 1.5);
   CHECK(progress.energy_j == 30);
+  // What devices say counts also what lies between steps and behind the last.
+  data.devices[0].energy_j = 25;
+  data.devices[1].energy_j = 10;
+  CHECK(progress_of(data).energy_j == 35);
+  data.devices[0].cluster_energy_j = 50;
+  CHECK(progress_of(data).energy_j == 50);
 }
 
 TEST_CASE("rates are those of the latest seconds, unknown where a process has just started") {

@@ -40,6 +40,18 @@ TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,3,0.5,0.5,,,2,4,6\n");
 }
 
+TEST_CASE("the energy of an epoch is that until its test; without one, of its steps") {
+  const tests::TemporaryFolder folder;
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 0);
+  const std::string tested =
+      R"({"step":1,"accuracy":0.75,"test_loss":0.125,"energy_j":8,"run_energy_j":8})"
+      "\n";
+  tests::put_bytes(folder / "metrics.jsonl", step(1, 3, R"(,"energy_j":6)") + tested);
+  table.add_epoch(1, 1);
+  const std::string first = "1,1,0.5,3,0.125,0.75,2,4,8\n";
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first);
+}
+
 TEST_CASE("of a detector it is mean average precision, where there was anything to be found") {
   const tests::TemporaryFolder folder;
   EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "map50", 0);

@@ -1,17 +1,23 @@
 #include "engine/run_log/loss_trend.h"
 
+#include <initializer_list>
+#include <optional>
+
 #include <doctest/doctest.h>
 
 namespace tessera::engine {
 
 namespace {
 
-LossTrend trend_of(double guess, std::initializer_list<double> losses, bool resumed = false) {
+LossTrend trend_of(double guess,
+                   std::initializer_list<double> losses,
+                   std::optional<double> begun_with = {}) {
   LossTrend trend(guess);
-  bool first = !resumed;
+  if (begun_with) {
+    trend.begin_with(*begun_with);
+  }
   for (const double loss : losses) {
-    trend.add(loss, first);
-    first = false;
+    trend.add(loss);
   }
   return trend;
 }
@@ -34,8 +40,14 @@ TEST_CASE("a loss that falls, that was high from the start or that rises from li
 }
 
 TEST_CASE("a resumed run that had diverged before has still") {
-  CHECK(trend_of(2.3, {60, 60, 60}, true).risen());
-  CHECK_FALSE(trend_of(2.3, {1.1, 1.0}, true).risen());
+  CHECK(trend_of(2.3, {60, 60, 60}, 2.4).risen());
+  CHECK_FALSE(trend_of(2.3, {1.1, 1.0}, 2.4).risen());
+}
+
+TEST_CASE("a resumed detector has not diverged, whose loss is above guessing and as it was") {
+  CHECK_FALSE(trend_of(0.7, {9, 8, 9}, 40).risen());
+  CHECK_FALSE(trend_of(0.7, {9, 8, 9}).risen());  // nothing is known of its first step
+  CHECK(trend_of(0.7, {90, 95, 99}, 40).risen());
 }
 
 }  // namespace tessera::engine

@@ -113,3 +113,29 @@ TEST_CASE("the best of the tests up to a step is the first of equal ones") {
   CHECK(best(7) == 4);
   CHECK(best(8) == 8);
 }
+
+TEST_CASE("a run that goes on knows what it has said of energy, and when it did its last step") {
+  const tests::TemporaryFolder folder;
+  const std::string tested = R"({"step":2,"test_loss":0.5,"t_s":3,"energy_j":9,"run_energy_j":9,)"
+                             R"("run_energy_by_rank_j":[5,null,4]})"
+                             "\n";
+  tests::put_bytes(folder / "metrics.jsonl",
+                   R"({"step":1,"loss":7.5,"t_s":1,"energy_j":3})"
+                   "\n"
+                   R"({"step":2,"loss":0.5,"t_s":2,"energy_j":4})"
+                   "\n" +
+                       tested +
+                       R"({"step":3,"loss":0.5,"t_s":4,"energy_j":6})"
+                       "\n"
+                       R"({"step":4,"loss":0.5,"t_s":8,"energy_j":6})"
+                       "\n");
+  CHECK(engine::first_loss(folder / "metrics.jsonl") == 7.5);
+  CHECK_FALSE(engine::first_loss(folder / "none"));
+  const engine::MetricsFile file(folder / "metrics.jsonl", 3);
+  CHECK(file.kept_until_s() == 4);
+  CHECK(file.stepped_until_s() == 8);  // step 4 is done again
+  CHECK(file.stepped_energy().total_j == 13);
+  CHECK(file.tested_energy().total_j == 9);
+  CHECK(file.tested_energy().of_rank_j == std::vector<std::optional<double>>{5, std::nullopt, 4});
+  CHECK(file.said_j() == 13);
+}

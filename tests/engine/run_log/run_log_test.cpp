@@ -134,7 +134,7 @@ TEST_CASE(
   log.add("recovery", "early", -1, 4, {.cost = engine::FaultCost{4.1254, 1}});
   log.open(folder / "events.jsonl", 0, clock);
   log.add("recovery", "late", 2, 9, {.cost = engine::FaultCost{0, 12}});
-  log.add("fault", "gone", -1, {}, {.device = "pi3"});
+  log.add("fault", "gone", -1, {}, {.device = "pi3", .ago_s = 60});
   log.add("warning", "hot");
   std::ifstream file(folder / "events.jsonl");
   std::string line;
@@ -148,6 +148,22 @@ TEST_CASE(
   CHECK(has(line, R"("kind":"fault","text":"gone","device":"pi3"})"));
   std::getline(file, line);
   CHECK(has(line, R"("kind":"warning","text":"hot"})"));
+}
+
+TEST_CASE("an event is told of when it was, but not before the one before it") {
+  const TemporaryFolder folder;
+  engine::EventLog log;
+  log.open(folder / "events.jsonl", 0, RunClock(Communicator::self(), 100));
+  log.add("start", "started", -1, {}, {.ago_s = 50});
+  log.add("fault", "gone", -1, {}, {.ago_s = 20});
+  log.add("fault", "gone, too", -1, {}, {.ago_s = 70});
+  log.add("resume", "resumed");
+  const engine::RunData data = read_run(folder.path());
+  REQUIRE(data.events.size() == 4);
+  CHECK(data.events[0].t_s == doctest::Approx(50).epsilon(0.05));
+  CHECK(data.events[1].t_s == doctest::Approx(80).epsilon(0.05));
+  CHECK(data.events[2].t_s == data.events[1].t_s);
+  CHECK(data.events[3].t_s >= 100);
 }
 
 TEST_CASE("that a device was lost is still known after the run was resumed from an earlier step") {
