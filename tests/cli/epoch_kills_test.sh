@@ -2,6 +2,7 @@
 # Ranks are killed between the writes of a test, of a checkpoint, of a step and of a start. Under a supervisor and resumed by hand, a run has
 # the epochs, the best weights, the evaluation, the events and the losses of one that nobody disturbs.
 . tests/cli/support/harness.sh
+time_limit=400 # a supervised run starts its ranks fifteen times
 
 digits=$folder/digits
 mkdir "$digits"
