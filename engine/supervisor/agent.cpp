@@ -471,7 +471,6 @@ void Agent::take(const json& message) {
     }
   } catch (const std::exception& error) {
     supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
-    ends_ = ends_ || what == "hello";
   }
 }
 

@@ -242,7 +242,7 @@ void RunDevices::take_refusal(int device) {
   }
 }
 
-// An agent that has not begun ends by it.
+// An agent that has not begun does so no more, and ends with its connection.
 void RunDevices::take_problem(int device, const std::string& what) {
   const bool begins = link(device).state() == AgentLink::State::Starting;
   if (begins && !leads_ && (!request_.goes_on || link(device).is_here())) {
