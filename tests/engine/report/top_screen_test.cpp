@@ -142,7 +142,7 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
       1┤                         ⠉⠓⠦⣄
        └─ 1 ──────────────────── 10 ─
 ─ devices ─ █ computing ▓ exchanging ░ waiting ▒ loading ───────────────
- rank host tile     step                                       MiB  C
+ rank host tile     step                                        MiB  C
     0 pi0  r0-12  500 ms █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
     1 pi1  r12-24 500 ms █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
                                                                 q quits
