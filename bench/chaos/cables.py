@@ -77,6 +77,7 @@ class Cut:
             row = {"folders": "own" if self.options.own else "shared", "device": self.device, "step": last, "out": self.out if self.at_end else f"{self.out:g}",
                    "leads": "yes" if self.device == self.cluster.devices[0] else "no"}
             time.sleep(self.options.longest_cut if self.at_end else self.out)
+            self.run.supervisor.send_signal(signal.SIGCONT)  # nsenter, which stops with the supervisor that it has started
             back = time.monotonic()
             alone = progress.trained(begin + 1, back)
             row["went_on"] = " | ".join(sorted(" ".join(sorted(devices)) for devices in alone.values())) or "nobody"

@@ -235,6 +235,7 @@ cut_when_finished() {
   signal_on pi1 STOP run
   supervised link "$1" down
   signal_on pi1 CONT run
+  kill -CONT "$supervised_run" 2>/dev/null || true # nsenter, which stops with what it has started
   sleep 25
   supervised link "$1" up
   wait "$supervised_run" || code=$?
