@@ -78,6 +78,7 @@ total=$(grep -m 1 '"total":' "$folder/limit-off/memory.json" | tr -dc 0-9)
 limit=$(((total >> 20) + 4))
 works 1 "${photos[@]}" --epochs 2 --run "$folder/limited" --memory-limit "$limit"
 expect 'pictures that the limit leaves no memory for are in the folder of the run' grep -qx "$folder/limited/pictures" <(cache_of limited place)
+expect 'it is said that they take more than the files' grep -q 'reduced pictures take .* in .*limited/pictures, more than their files' "$folder/err"
 expect 'they take no memory' test "$(memory_of limited planned)" -lt 100000
 expect 'they are found there' test "$(cache_of limited kept)" -gt 0
 expect 'they are gone when it is finished' test ! -e "$folder/limited/pictures"
