@@ -50,8 +50,8 @@ DeviceLog::DeviceLog(const std::filesystem::path& path, Index resumed_step, bool
           path,
           resumed_step,
           [this](const nlohmann::json& line) { kept_.take_in(line); },
-          after_fault ? [](const nlohmann::json& /*line*/) { return true; }
-                      : std::function<bool(const nlohmann::json&)>()) {}
+          after_fault ? [](const nlohmann::json& /*line*/, Index /*step*/) { return true; }
+                      : std::function<bool(const nlohmann::json&, Index)>()) {}
 
 RunEnergy DeviceLog::energy_at(double t_s, int ranks) const {
   constexpr double kLate_s = 3;  // one whose last line is older was gone before

@@ -537,6 +537,12 @@ void SupervisedRun::end_stopped() {
   for (const int device : ending_) {
     devices_.link(device).drop();
     devices_.roster().lose(device, now_s());
+  }
+  if (!attendance_.is_enough()) {  // all shut down, this device perhaps a moment later
+    exit_code_ = world_->first_failure()->code;
+    return;
+  }
+  for (const int device : ending_) {
     const std::string what = name_of(device) + " shuts down";
     note_fault(what, device);
     say(fmt::format("{}: going on with {} of {} devices",
