@@ -1,5 +1,5 @@
-// Files in memory in which ranks keep the state of the last step (see recovery), as far as the agent
-// knows them that has their folder.
+// Files in memory in which ranks keep the state of the last step (see recovery), as far as the
+// agent knows them that has their folder.
 
 #pragma once
 

@@ -40,7 +40,7 @@ TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,3,0.5,0.5,,,2,4,6\n");
 }
 
-TEST_CASE("the energy of an epoch is that until its test; without one, of its steps") {
+TEST_CASE("the energy of an epoch is that until its test, or without one that of its steps") {
   const tests::TemporaryFolder folder;
   EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", "accuracy", 0);
   const std::string tested =
