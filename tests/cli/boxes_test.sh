@@ -165,5 +165,5 @@ works 1 check-data coco
 expect 'COCO is read' grep -qE '^4 pictures, 1 class \(bag\), 2 objects, 2 for testing$' out
 sed -i 's/\[4,4,40,40\]/[4,4,40]/' coco/annotations/instances_train.json
 run 1 check-data coco
-expect_refusal '^tessera: coco: 1 problem: 1 bad label'
+expect_refusal '^tessera: coco: 2 problems: 1 bad label, 1 unusable'
 expect 'its fault is named' grep -q 'instances_train.json: annotations\[0\].bbox: expected four numbers' out

@@ -42,11 +42,11 @@ begin() {
   points=()
   rm -f "$TESSERA_TEST_POINTS"/*
 }
-# at STEP POINT [MORE]: who comes there first after that step is killed with all ranks; a thread, when they have taken MORE steps.
+# at STEP POINT [MORE]: in a session of its own, since another kill meanwhile ends the group of the rank. Who comes there first after that step is killed with all ranks; a thread, when they have taken MORE steps.
 at() {
   points+=("$2")
   cat >"$TESSERA_TEST_POINTS/$2" <<EOS
-#!/usr/bin/env bash
+#!/usr/bin/env -S setsid -w bash
 steps() { grep -c '"loss"' "$run/metrics.jsonl"; }
 [ "\$(steps)" -ge "$1" ] || exec mv "\$0" "\${0%.*}"
 until [ "\$(steps)" -ge "\$(($1 + ${3:-0}))" ]; do sleep 0.01; done

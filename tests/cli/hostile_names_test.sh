@@ -66,8 +66,12 @@ sys.exit(not calls or not all(eval(sys.argv[4]) for words in calls))
 ' "$calls" "$home" "$hostile_program" "$2"
 }
 
-# What follows a host in its line goes nowhere.
+# What follows a host in its line is refused.
 printf 'localhost\n192.0.2.77 -oProxyCommand=touch${IFS}pwned;touch pwned\n' >"$folder/hosts"
+refused_alone 'hosts, line 2: expected HOST:RANKS' \
+  run --hostfile "$folder/hosts" --remote-shell "$folder/shell" -- "${training[@]}" --run "$folder/none"
+expect 'no remote shell was started for it' test ! -e "$calls"
+printf 'localhost\n192.0.2.77\n' >"$folder/hosts"
 run_hostile run --hostfile "$folder/hosts" --remote-shell "$folder/shell" -- "${training[@]}" --run "$evil run"
 expect 'a device that does not answer is told' grep -q '^tessera: 192.0.2.77 cannot be reached' "$folder/err"
 run_number=$(sed -n 's/.*"run":"\([0-9a-f]*\)".*/\1/p' "$folder/hello")

@@ -108,4 +108,4 @@ for command in 'check' 'time' 'probe --out p.toml' 'eval --data d --weights w' '
 done
 rm "$folder/1/model.cfg"
 run_apart check model.cfg
-expect_refusal '^tessera: model\.cfg: no such model file'
+expect_refusal "^tessera: rank 1 $host: model\.cfg: no such model file"
