@@ -6,6 +6,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/files/run_files.h"
+#include "engine/files/run_state.h"
 #include "engine/run_log/epoch_end.h"
 #include "engine/run_log/memory_record.h"
 #include "engine/session/step_prediction.h"
@@ -154,7 +155,7 @@ void SessionRun::begin(const PictureSources& sources) {
   if (!request_.resume.empty() || begun_.step > 0) {
     owed_.epoch = owes_epoch(begun_.step);
     const bool all_done =
-        begun_.step == length_.last_step && !owed_.epoch && has_told_checkpoint(begun_.step);
+        begun_.step == length_.last_step && !owed_.epoch && has_told_end(begun_.step);
     if (begun_.step > length_.last_step || (all_done && !request_.started_again)) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
@@ -239,12 +240,14 @@ bool SessionRun::owes_epoch(Index step) const {
   return communicator_.share(owed);
 }
 
-// Whether the checkpoint of that step has its event, where it is of this very run.
-bool SessionRun::has_told_checkpoint(Index step) const {
+// Whether the checkpoint of that step has its event, where it is of this very run, and that has
+// come to an end since.
+bool SessionRun::has_told_end(Index step) const {
   bool told = true;
   on_root(communicator_, [&] {
     told = !record_.goes_on() ||
-           has_checkpoint_event(std::filesystem::path(request_.run) / run_file::kEvents, step);
+           (has_checkpoint_event(std::filesystem::path(request_.run) / run_file::kEvents, step) &&
+            state_of_run(request_.run) != "running");
   });
   return communicator_.share(told);
 }

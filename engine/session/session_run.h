@@ -58,7 +58,7 @@ class SessionRun {
   void remember_first_loss();
   [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
   [[nodiscard]] bool owes_epoch(Index step) const;
-  [[nodiscard]] bool has_told_checkpoint(Index step) const;
+  [[nodiscard]] bool has_told_end(Index step) const;
   void end(Index program_bytes);
   void warn_of_risen_loss();
 

@@ -22,9 +22,8 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
-#include "engine/files/json_text.h"
 #include "engine/files/own_file.h"
-#include "engine/files/run_files.h"
+#include "engine/files/run_state.h"
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/connection.h"
 #include "engine/supervisor/folder_mirror.h"
@@ -392,11 +391,7 @@ bool Agent::has_run_folder(const std::filesystem::path& run) const {
 // Whether the run has finished, as its folder says where this device has it, or a copy.
 bool Agent::has_finished() const {
   const std::filesystem::path run = text_in(record_, "run_folder");
-  if (!has_run_folder(run)) {
-    return false;
-  }
-  const auto summary = message_in(read_json_text(run / run_file::kRun).value_or(""));
-  return summary && text_in(*summary, "state") == "finished";
+  return has_run_folder(run) && state_of_run(run) == "finished";
 }
 
 // In a process of its own that outlives this one: it will start another agent here, which ends

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
+#include "engine/files/run_state.h"
 #include "engine/supervisor/supervision.h"
 
 namespace tessera::engine {
@@ -29,10 +29,7 @@ void RunNotes::add(const std::string& kind,
 void RunNotes::add_lost_supervisor(const std::filesystem::path& run_folder,
                                    const std::string& device) const {
   std::error_code error;
-  const auto run = nlohmann::json::parse(
-      read_json_text(run_folder / run_file::kRun).value_or(""), nullptr, false);
-  if (!run.is_object() || run.value("state", nlohmann::json()) != "running" ||
-      std::filesystem::exists(file_, error)) {
+  if (state_of_run(run_folder) != "running" || std::filesystem::exists(file_, error)) {
     return;
   }
   const auto written = std::filesystem::last_write_time(run_folder / run_file::kMetrics, error);
