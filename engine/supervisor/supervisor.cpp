@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
-#include "engine/supervisor/attendance.h"
 #include "engine/supervisor/connection.h"
+#include "engine/supervisor/enough_devices.h"
 #include "engine/supervisor/fault_judge.h"
 #include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/hang_watch.h"
@@ -125,7 +125,7 @@ class SupervisedRun {
   double silence_s_;
   SupervisorRecord record_;
   RunDevices devices_;
-  Attendance attendance_;
+  EnoughDevices attendance_;
   WorldStart world_start_;
   FaultJudge faults_;
   HangWatch hang_watch_;

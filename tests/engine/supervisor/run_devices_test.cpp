@@ -8,7 +8,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/supervisor/attendance.h"
+#include "engine/supervisor/enough_devices.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 
@@ -131,7 +131,7 @@ TEST_CASE("more than half of the devices of the last step go on, half where a wi
     }
     RunDevices devices = fake.all();
     devices.reach_all();
-    Attendance attendance(fake.request, fake.record, devices);
+    EnoughDevices attendance(fake.request, fake.record, devices);
     CHECK(attendance.is_enough() == tried.enough);
     CHECK(attendance.is_complete() == (tried.last_step.size() < 3));
   }
@@ -146,7 +146,7 @@ TEST_CASE("who waits says for whom, why, and how to go on all the same") {
   fake.is_off(1);
   RunDevices devices = fake.all();
   devices.reach_all();
-  Attendance attendance(fake.request, fake.record, devices);
+  EnoughDevices attendance(fake.request, fake.record, devices);
   CHECK(!attendance.is_enough());
   CHECK(attendance.what_is_missing() ==
         "waiting for pi2: 1 of the 2 devices of the last step is here, too few to go on, since the "

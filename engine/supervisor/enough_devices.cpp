@@ -1,4 +1,4 @@
-#include "engine/supervisor/attendance.h"
+#include "engine/supervisor/enough_devices.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,15 +11,15 @@
 
 namespace tessera::engine {
 
-Attendance::Attendance(const SupervisorRequest& request,
-                       const SupervisorRecord& record,
-                       const RunDevices& devices)
+EnoughDevices::EnoughDevices(const SupervisorRequest& request,
+                             const SupervisorRecord& record,
+                             const RunDevices& devices)
     : record_(record),
       devices_(devices),
       any_(request.alone),
       witness_(record.witness.empty() ? default_gateway() : record.witness) {}
 
-std::vector<int> Attendance::reached() const {
+std::vector<int> EnoughDevices::reached() const {
   std::vector<int> places;
   for (int device = 0; device < devices_.size(); ++device) {
     if (devices_.link(device).is_ready() || devices_.link(device).is_here()) {
@@ -29,7 +29,7 @@ std::vector<int> Attendance::reached() const {
   return places;
 }
 
-bool Attendance::is_enough() {
+bool EnoughDevices::is_enough() {
   constexpr double kBetween_s = 2;
   const Quorum quorum = any_ ? Quorum::Enough : quorum_of(record_.last_step, reached());
   if (quorum != Quorum::Half) {
@@ -43,18 +43,18 @@ bool Attendance::is_enough() {
   return why_not_.empty();
 }
 
-bool Attendance::is_a_part() const {
+bool EnoughDevices::is_a_part() const {
   return any_ || quorum_of(record_.last_step, reached()) != Quorum::Enough;
 }
 
-bool Attendance::is_complete() const {
+bool EnoughDevices::is_complete() const {
   const std::vector<int> there = reached();
   return std::all_of(record_.last_step.begin(), record_.last_step.end(), [&](int place) {
     return std::find(there.begin(), there.end(), place) != there.end();
   });
 }
 
-std::string Attendance::why_half_is_not_enough() const {
+std::string EnoughDevices::why_half_is_not_enough() const {
   if (!record_.interface.empty() && !has_carrier(record_.interface)) {
     return fmt::format("the cable of {} is out here", record_.interface);
   }
@@ -68,7 +68,7 @@ std::string Attendance::why_half_is_not_enough() const {
   return *answers ? "" : fmt::format("the witness {} does not answer", witness_);
 }
 
-std::string Attendance::what_is_missing() const {
+std::string EnoughDevices::what_is_missing() const {
   const std::vector<int> there = reached();
   std::vector<std::string> missing;
   for (const int place : record_.last_step) {

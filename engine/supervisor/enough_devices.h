@@ -10,12 +10,12 @@
 
 namespace tessera::engine {
 
-class Attendance {
+class EnoughDevices {
  public:
   // Record and devices must outlive it.
-  Attendance(const SupervisorRequest& request,
-             const SupervisorRecord& record,
-             const RunDevices& devices);
+  EnoughDevices(const SupervisorRequest& request,
+                const SupervisorRecord& record,
+                const RunDevices& devices);
 
   // Where exactly half of the devices is there the witness is asked, at most every two seconds;
   // that may take three.
