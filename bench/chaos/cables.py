@@ -17,7 +17,7 @@ import time
 
 from machines import CLUSTER, Cluster, end_at_once, show, wait_for
 from progress import Progress
-from runs import STOPPED, Run, compare, events_in, left_in_the_end, losses_in, say_all
+from runs import STOPPED, Run, compare, events_in, left_in_the_end, losses_in, make_digits, say_all
 
 # The finished step whose loss the others have not exchanged yet, and the one before it where its second copies were on their way
 # (engine/recovery/README.md).
@@ -217,9 +217,7 @@ def parse_options():
 def main():
     options = parse_options()
     os.makedirs(options.folder, exist_ok=True)
-    if not os.path.isdir(options.data):
-        os.makedirs(options.data)
-        subprocess.run(["perl", "tests/cli/support/make_idx.pl", options.data, "600", "4000"], check=True)
+    make_digits(options.data, 600, 4000)
     reference = losses_of_one_device(options)
     problems, rows = [], []
     for folders in options.folders:

@@ -19,7 +19,7 @@ import time
 from faults import KINDS, ON_ONE_MACHINE, Faults
 from machines import Cluster, OneMachine, busy_loops, show, wait_for
 from progress import Progress
-from runs import STOPPED, Run, compare, events_in, left_in_the_end, say_all
+from runs import STOPPED, Run, compare, events_in, left_in_the_end, make_digits, say_all
 from watch import COLUMNS, Watch
 
 NOTICED_S = 5  # every fault that ends ranks is noticed by then
@@ -282,9 +282,7 @@ def faulty_runs(cluster, options, whole):
 def main():
     options = parse_options()
     os.makedirs(options.folder, exist_ok=True)
-    if not os.path.isdir(options.data):
-        os.makedirs(options.data)
-        subprocess.run(["perl", "tests/cli/support/make_idx.pl", options.data, "600", "20"], check=True)
+    make_digits(options.data, 600, 20)
     cluster = OneMachine(options) if options.local else Cluster(options)
     with open(options.hostfile, "w") as file:
         file.write("".join(device + "\n" for device in cluster.devices))

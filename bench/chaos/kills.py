@@ -18,46 +18,13 @@ import sys
 import time
 
 from machines import OneMachine, end_at_once, show, wait_for
-from runs import Run, events_in, last_step_in, left_in_the_end, lines_of, losses_in, say_all
+from runs import Run, events_in, last_step_in, left_in_the_end, lines_of, losses_in, make_digits, say_all
 
 RANKS = 4
 FOREVER_S = 120  # for a run, or for what was told to end
 MEASURED = {"seconds", "images_per_s", "energy_j", "run_energy_j", "energy_by_rank_j", "run_energy_by_rank_j", "t_s"}
 ORDERLY = {"TERM": signal.SIGTERM, "HUP": signal.SIGHUP, "INT": signal.SIGINT}
 COLUMNS = ["run", "model", "launcher", "target", "moment", "step", "saved", "differed"]
-
-DETECTOR = """[net]
-height=48
-width=48
-channels=3
-batch=8
-learning_rate=0.003
-adam=1
-[convolutional]
-batch_normalize=1
-filters=8
-size=3
-stride=4
-pad=1
-activation=leaky
-[convolutional]
-batch_normalize=1
-filters=16
-size=3
-stride=2
-pad=1
-activation=leaky
-[convolutional]
-filters=30
-size=1
-activation=linear
-[yolo]
-mask=0,1
-anchors=10,14, 25,23
-classes=10
-num=2
-iou_thresh=.3
-"""
 
 
 class Killed(Run):
@@ -226,9 +193,10 @@ class Kills:
             return False
         if target in ORDERLY:
             saved = [event["step"] for event in events_in(run.place, "checkpoint")]
-            row["saved"] = "yes" if saved[-1:] == [last_step_in(run.place)] else "no"
+            last = last_step_in(run.place)  # 0: there was nothing to save
+            row["saved"] = "yes" if last == 0 or saved[-1:] == [last] else "no"
             if row["saved"] == "no":
-                self.problems.append(f"run {row['run']}: saved after step {saved[-1:]}, not {last_step_in(run.place)}, by {target} at {row['moment']}")
+                self.problems.append(f"run {row['run']}: saved after step {saved[-1:]}, not {last}, by {target} at {row['moment']}")
         if run.state()[0] == "finished":  # it was about to end
             return False
         run.again()
@@ -282,18 +250,14 @@ def table(rows):
 
 
 def tasks(cluster, options):
-    digits, objects, model = (os.path.join(options.folder, name) for name in ("digits", "objects", "detector.cfg"))
-    if not os.path.isdir(digits):
-        os.makedirs(digits)
-        subprocess.run(["perl", "tests/cli/support/make_idx.pl", digits, "80", "40"], check=True)
+    digits, objects = (os.path.join(options.folder, name) for name in ("digits", "objects"))
+    make_digits(digits, 80, 40)
     if not os.path.isdir(objects):
         subprocess.run([options.program, "make-detection-set", objects, "--pictures", "60", "--size", "48x48", "--seed", "5"], check=True,
                        stdout=subprocess.DEVNULL)
-    with open(model, "w") as file:
-        file.write(DETECTOR)
     common = ["--grid", "2x2", "--epochs", str(options.epochs), "--progress", "none", "--monitor", "off", "--checkpoint-every", "3"]
     every = {"classifier": ["train", "models/lenet5.cfg", "--data", digits, "--batch", "8", *common],
-             "detector": ["train", model, "--data", os.path.join(objects, "detection.data"), *common]}
+             "detector": ["train", "tests/cli/support/detector.cfg", "--data", os.path.join(objects, "detection.data"), *common]}
     return [Task(name, every[name], cluster, options) for name in options.models]
 
 

@@ -23,6 +23,13 @@ def json_of(path):
         return {}
 
 
+def make_digits(folder, training, testing):
+    """Pictures of digits to train on and to test with; does nothing where there are some."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        subprocess.run(["perl", "tests/cli/support/make_idx.pl", folder, str(training), str(testing)], check=True)
+
+
 def lines_of(path, last_bytes=None):
     """The lines of a JSON lines file, or those in so many bytes at its end; half a line counts for nothing."""
     found = []

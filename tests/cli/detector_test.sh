@@ -6,39 +6,7 @@
 golden=$PWD/tests/golden
 cd "$folder" || exit
 works 1 make-detection-set set --pictures 40 --size 48x48 --seed 5
-cat >m.cfg <<EOM
-[net]
-height=48
-width=48
-channels=3
-batch=8
-learning_rate=0.003
-adam=1
-[convolutional]
-batch_normalize=1
-filters=8
-size=3
-stride=4
-pad=1
-activation=leaky
-[convolutional]
-batch_normalize=1
-filters=16
-size=3
-stride=2
-pad=1
-activation=leaky
-[convolutional]
-filters=30
-size=1
-activation=linear
-[yolo]
-mask=0,1
-anchors=10,14, 25,23
-classes=10
-num=2
-iou_thresh=.3
-EOM
+cp "$support/detector.cfg" m.cfg
 works 4 train m.cfg --data set/detection.data --run run --grid 2x2 --steps 60 --monitor off
 expect 'each epoch is tested by average precision' grep -qE 'test map50 [0-9.]+ %' out
 expect 'so says the table of epochs' test "$(head -n 1 run/epochs.csv | cut -d, -f6)" = test_map50

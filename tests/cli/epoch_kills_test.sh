@@ -8,31 +8,7 @@ digits=$folder/digits
 mkdir "$digits"
 make_digits "$digits" 24 8
 works 1 make-detection-set "$folder/boxes" --pictures 12 --size 32x32 --seed 5
-cat >"$folder/detector.cfg" <<'EOM'
-[net]
-height=32
-width=32
-channels=3
-batch=4
-learning_rate=0.001
-adam=1
-[convolutional]
-batch_normalize=1
-filters=8
-size=3
-stride=4
-pad=1
-activation=leaky
-[convolutional]
-filters=30
-size=1
-activation=linear
-[yolo]
-mask=0,1
-anchors=10,14, 25,23
-classes=10
-num=2
-EOM
+sed -e 's/=48$/=32/' -e 's/^batch=8/batch=4/' tests/cli/support/detector.cfg >"$folder/detector.cfg"
 export TESSERA_TEST_POINTS=$folder/points
 mkdir "$TESSERA_TEST_POINTS"
 

@@ -107,9 +107,10 @@ test_cut_off_is_another_device_and_the_others_go_on() {
   end_of_run
 }
 
-test_cut_off_is_the_first_device_of_four_and_the_others_go_on_from_the_last_step() {
+# first_is_cut_off DEVICES: of so many the first one waits, and the second one leads the others, from the last step.
+first_is_cut_off() {
   local last
-  begin_cut_off 4
+  begin_cut_off "$1"
   supervised link pi1 down
   expect_waiting 4 pi1
   last=$(steps_on pi1)
@@ -122,20 +123,9 @@ test_cut_off_is_the_first_device_of_four_and_the_others_go_on_from_the_last_step
   end_of_run
 }
 
-test_cut_off_is_the_first_of_two_devices_and_the_other_goes_on() {
-  local last
-  begin_cut_off 2
-  supervised link pi1 down
-  expect_waiting 4 pi1
-  last=$(steps_on pi1)
-  expect_going_on pi2 40
-  expect_equal "$(steps_on pi1)" "$last"
-  expect_none_lost pi2 "$last"
-  supervised link pi1 up
-  within 60 is_back pi1
-  leads pi2
-  end_of_run
-}
+test_cut_off_is_the_first_device_of_four_and_the_others_go_on_from_the_last_step() { first_is_cut_off 4; }
+
+test_cut_off_is_the_first_of_two_devices_and_the_other_goes_on() { first_is_cut_off 2; }
 
 test_cut_off_is_the_first_of_two_devices_and_the_other_waits_where_it_reaches_no_witness() {
   local witness=10.77.0.99
