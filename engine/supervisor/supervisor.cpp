@@ -12,7 +12,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/supervisor/connection.h"
-#include "engine/supervisor/enough_devices.h"
+#include "engine/supervisor/device_presence.h"
 #include "engine/supervisor/fault_judge.h"
 #include "engine/supervisor/full_disk.h"
 #include "engine/supervisor/hang_watch.h"
@@ -77,7 +77,7 @@ class SupervisedRun {
         silence_s_(request.silence_s > 0 ? request.silence_s : kUsualSilence_s),
         record_(record_of(request)),
         devices_(request_, record_, silence_s_),
-        attendance_(request_, record_, devices_),
+        presence_(request_, record_, devices_),
         world_start_(request_, record_, devices_),
         faults_(request.goes_on),
         hang_watch_(silence_s_),
@@ -97,6 +97,7 @@ class SupervisedRun {
   void take_step(Index step, Index last);
   void note_devices_of_step();
   void take_exit(int rank, const json& message);
+  void look_at_leadership();
   void look_at_signals();
   void look_at_agents();
   void look_at_world();
@@ -105,12 +106,12 @@ class SupervisedRun {
   void take_devices_back();
   void start_world();
   void wait_for_devices();
-  void look_at_attendance();
+  void look_at_presence();
   [[nodiscard]] bool is_left_in_order(int device);
   void fault(FaultKind kind, int device, const std::string& what);
   void end_stopped();
   [[nodiscard]] int exit_code_of_fault(FaultKind kind) const;
-  void stop_unsaved(int signal);
+  void stop_unsaved();
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
   void finish_copy();
@@ -118,6 +119,7 @@ class SupervisedRun {
   [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
   // Whether the run has begun before the ranks that there are.
   [[nodiscard]] bool goes_on() const { return worlds_ > 1 || request_.goes_on; }
+  [[nodiscard]] std::string going_on() const;
   void say(const std::string& text) const { request_.say(printable(text)); }
   [[nodiscard]] const std::string& name_of(int device) const { return devices_.name_of(device); }
 
@@ -125,7 +127,7 @@ class SupervisedRun {
   double silence_s_;
   SupervisorRecord record_;
   RunDevices devices_;
-  EnoughDevices attendance_;
+  DevicePresence presence_;
   WorldStart world_start_;
   FaultJudge faults_;
   HangWatch hang_watch_;
@@ -158,7 +160,8 @@ int SupervisedRun::run() {
       devices_.end(true);
       throw;
     }
-    stop_unsaved(stopped.signal());
+    signal_ = stopped.signal();
+    stop_unsaved();
     devices_.end(false);
     return *exit_code_;
   } catch (...) {
@@ -170,12 +173,12 @@ int SupervisedRun::run() {
 }
 
 int SupervisedRun::go_on_to_the_end() {
-  if (devices_.are_led_by_another() || devices_.has_finished()) {
-    exit_code_ = devices_.are_led_by_another() ? kNoGoingOn : 0;
-  } else if (request_.takes_over && !attendance_.is_enough()) {
-    say(attendance_.what_is_missing());
+  look_at_leadership();
+  if (!exit_code_ && request_.takes_over && !presence_.is_enough()) {
+    say(presence_.what_is_missing());
     return kNoGoingOn;
-  } else {
+  }
+  if (!exit_code_) {
     if (request_.goes_on) {
       const SupervisorRecord& before = request_.record;
       notes_.add_lost_supervisor(record_.run_folder,
@@ -227,6 +230,19 @@ void SupervisedRun::keep_aside() {
                           shell_word(aside.string())));
 }
 
+void SupervisedRun::look_at_leadership() {
+  if (devices_.are_led_by_another()) {
+    exit_code_ = kNoGoingOn;
+  } else if (devices_.has_finished()) {
+    exit_code_ = 0;
+  }
+}
+
+std::string SupervisedRun::going_on() const {
+  return fmt::format(
+      "going on with {} of {} devices", devices_.roster().taking_part().size(), devices_.size());
+}
+
 void SupervisedRun::finish_copy() {
   constexpr double kLongest_s = 20;
   const double end_s = now_s() + kLongest_s;
@@ -246,9 +262,7 @@ void SupervisedRun::take_messages() {
 
 void SupervisedRun::take(int device, const json& message) {
   if (devices_.take(device, message)) {
-    if (devices_.are_led_by_another() || devices_.has_finished()) {
-      exit_code_ = devices_.are_led_by_another() ? kNoGoingOn : 0;
-    }
+    look_at_leadership();
     return;
   }
   if (text_in(message, "is") == "ending") {
@@ -339,8 +353,8 @@ void SupervisedRun::take_step(Index step, Index last) {
 
 // From here on these devices have the last finished step.
 void SupervisedRun::note_devices_of_step() {
-  went_on_with_part_ = went_on_with_part_ || attendance_.is_a_part();
-  attendance_.finish_step();
+  went_on_with_part_ = went_on_with_part_ || presence_.is_a_part();
+  presence_.finish_step();
   record_.last_step.clear();
   for (const int device : devices_.roster().taking_part()) {
     record_.last_step.push_back(devices_.place_of(device));
@@ -432,7 +446,7 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
   note_fault(what, device);
   look_at_signals();
   if (signal_ != 0) {
-    stop_unsaved(signal_);
+    stop_unsaved();
     return;
   }
   const double pause_s = faults_.pause_s();
@@ -457,11 +471,7 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
       break;
     case FaultJudge::Verdict::LeaveOut:
       devices_.leave_out(device);
-      say(attendance_.is_enough() ? fmt::format("{}: going on with {} of {} devices",
-                                                what,
-                                                devices_.roster().taking_part().size(),
-                                                devices_.size())
-                                  : what);
+      say(presence_.is_enough() ? what + ": " + going_on() : what);
       break;
   }
   start_world();
@@ -476,8 +486,8 @@ int SupervisedRun::exit_code_of_fault(FaultKind kind) const {
 }
 
 // The run is told to stop while no rank is there that could save what was learnt.
-void SupervisedRun::stop_unsaved(int signal) {
-  exit_code_ = 128 + signal;
+void SupervisedRun::stop_unsaved() {
+  exit_code_ = kSignalled + signal_;
   if (recorded_ || request_.goes_on) {
     saved_ = false;
     notes_.add("stop", name_of_signal(signal_), name_of(0));
@@ -496,9 +506,9 @@ void SupervisedRun::note_fault(const std::string& what, int device) const {
 void SupervisedRun::look_at_world() {
   if (!world_) {
     if (signal_ != 0) {
-      stop_unsaved(signal_);
+      stop_unsaved();
     } else if (waits_) {
-      look_at_attendance();
+      look_at_presence();
     } else if (may_start()) {
       start_world();
     }
@@ -538,17 +548,14 @@ void SupervisedRun::end_stopped() {
     devices_.link(device).drop();
     devices_.roster().lose(device, now_s());
   }
-  if (!attendance_.is_enough()) {  // all shut down, this device perhaps a moment later
+  if (!presence_.is_enough()) {  // all shut down, this device perhaps a moment later
     exit_code_ = world_->first_failure()->code;
     return;
   }
   for (const int device : ending_) {
     const std::string what = name_of(device) + " shuts down";
     note_fault(what, device);
-    say(fmt::format("{}: going on with {} of {} devices",
-                    what,
-                    devices_.roster().taking_part().size(),
-                    devices_.size()));
+    say(what + ": " + going_on());
   }
   ending_.clear();
   start_world();
@@ -584,7 +591,7 @@ void SupervisedRun::look_at_disk() {
     say(what + ": training waits until there is room");
   }
   if (signal_ != 0) {
-    stop_unsaved(signal_);
+    stop_unsaved();
   } else if (!lacks_room(record_.run_folder)) {
     say("there is room on the disk again: going on");
     start_world();
@@ -624,23 +631,23 @@ void SupervisedRun::wait_for_devices() {
   world_.reset();
   waits_ = true;
   waits_for_.clear();
-  look_at_attendance();
+  look_at_presence();
 }
 
 // Those that come back do so within seconds of each other: a start with all of them is worth a
 // short wait.
-void SupervisedRun::look_at_attendance() {
+void SupervisedRun::look_at_presence() {
   constexpr double kForTheRest_s = 3;
-  if (!attendance_.is_enough()) {
+  if (!presence_.is_enough()) {
     enough_since_s_.reset();
-    if (std::string missing = attendance_.what_is_missing(); missing != waits_for_) {
+    if (std::string missing = presence_.what_is_missing(); missing != waits_for_) {
       waits_for_ = std::move(missing);
       say(waits_for_);
     }
     return;
   }
   enough_since_s_ = enough_since_s_.value_or(now_s());
-  if (may_start() && (attendance_.is_complete() || now_s() - *enough_since_s_ > kForTheRest_s)) {
+  if (may_start() && (presence_.is_complete() || now_s() - *enough_since_s_ > kForTheRest_s)) {
     start_world();
   }
 }
@@ -648,17 +655,16 @@ void SupervisedRun::look_at_attendance() {
 void SupervisedRun::start_world() {
   look_at_signals();
   if (signal_ != 0) {
-    stop_unsaved(signal_);
+    stop_unsaved();
     return;
   }
-  if (!attendance_.is_enough()) {
+  if (!presence_.is_enough()) {
     wait_for_devices();
     return;
   }
   if (std::exchange(waits_, false)) {
     devices_.take_back_reached();
-    say(fmt::format(
-        "going on with {} of {} devices", devices_.roster().taking_part().size(), devices_.size()));
+    say(going_on());
   }
   pausing_since_s_.reset();
   met_full_disk_ = false;

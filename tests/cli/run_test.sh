@@ -139,7 +139,9 @@ for step in 5 120 240 360; do
   kill -9 "$(processes train | pick "$step")"
 
 done
-at_step faulty 480 && kill -STOP "$(processes train | pick 50)"
+# All of them, so that no meter is read until others follow.
+# shellcheck disable=SC2046 # a word for each
+at_step faulty 480 && kill -STOP $(processes train)
 finished
 expect 'a run whose ranks are killed ends well' test "$status" -eq 0
 expect 'its steps and losses are those of the undisturbed run' same_losses "$folder/whole" "$folder/faulty" 0
@@ -271,6 +273,7 @@ for moment in ranks_start rank_begins devices_are_reached; do
   fi
   expect "$moment: SIGTERM is the exit code" test "$status" -eq 143
   expect "$moment: it says what can be done" grep -q 'the last step is kept in memory; to continue: tessera run --continue' "$folder/err"
+  expect "$moment: what stopped it is noted" grep -q '"text":"SIGTERM"' "$(in_memory | head -n 1)/faults.jsonl"
   goes_on_from_memory "$moment"
 done
 

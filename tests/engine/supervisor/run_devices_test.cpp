@@ -1,5 +1,6 @@
 #include "engine/supervisor/run_devices.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
@@ -8,7 +9,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/supervisor/enough_devices.h"
+#include "engine/supervisor/device_presence.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 
@@ -131,10 +132,30 @@ TEST_CASE("more than half of the devices of the last step go on, half where a wi
     }
     RunDevices devices = fake.all();
     devices.reach_all();
-    EnoughDevices attendance(fake.request, fake.record, devices);
-    CHECK(attendance.is_enough() == tried.enough);
-    CHECK(attendance.is_complete() == (tried.last_step.size() < 3));
+    DevicePresence presence(fake.request, fake.record, devices);
+    CHECK(presence.is_enough() == tried.enough);
+    CHECK(presence.is_complete() == (tried.last_step.size() < 3));
   }
+}
+
+TEST_CASE("a witness that has just answered is not asked again") {
+  const tests::TemporaryFolder folder;
+  tests::put_bytes(folder / "ping", "#!/bin/sh\necho >>\"$0.asked\"\n");
+  std::filesystem::permissions(folder / "ping", std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((folder / "").string() + ":" + path).c_str(), 1);
+  FakeDevices fake(2);
+  fake.request.goes_on = true;
+  fake.record.last_step = {0, 1};
+  fake.record.witness = "192.0.2.1";
+  fake.is_off(1);
+  RunDevices devices = fake.all();
+  devices.reach_all();
+  DevicePresence presence(fake.request, fake.record, devices);
+  CHECK(presence.is_enough());
+  CHECK(presence.is_enough());
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(tests::bytes_of(folder / "ping.asked") == "\n");
 }
 
 TEST_CASE("who waits says for whom, why, and how to go on all the same") {
@@ -146,9 +167,9 @@ TEST_CASE("who waits says for whom, why, and how to go on all the same") {
   fake.is_off(1);
   RunDevices devices = fake.all();
   devices.reach_all();
-  EnoughDevices attendance(fake.request, fake.record, devices);
-  CHECK(!attendance.is_enough());
-  CHECK(attendance.what_is_missing() ==
+  DevicePresence presence(fake.request, fake.record, devices);
+  CHECK(!presence.is_enough());
+  CHECK(presence.what_is_missing() ==
         "waiting for pi2: 1 of the 2 devices of the last step is here, too few to go on, since the "
         "cable of no-such0 is out here; to go on without the others, stop this and enter: tessera "
         "run --continue '/home/pi/my run' --alone");

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,12 @@
 
 namespace tessera::engine {
 
-class EnoughDevices {
+class DevicePresence {
  public:
   // Record and devices must outlive it.
-  EnoughDevices(const SupervisorRequest& request,
-                const SupervisorRecord& record,
-                const RunDevices& devices);
+  DevicePresence(const SupervisorRequest& request,
+                 const SupervisorRecord& record,
+                 const RunDevices& devices);
 
   // Where exactly half of the devices is there the witness is asked, at most every two seconds;
   // that may take three.
@@ -25,7 +26,7 @@ class EnoughDevices {
   // whatever is there is enough: the others may go on, too.
   [[nodiscard]] bool is_a_part() const;
   // Whether all devices of the last step are there.
-  [[nodiscard]] bool is_complete() const;
+  [[nodiscard]] bool is_complete() const { return missing().empty(); }
 
   // The first step of these devices is finished: from here on they are those of the last step.
   void finish_step() { any_ = false; }
@@ -35,7 +36,8 @@ class EnoughDevices {
   [[nodiscard]] std::string what_is_missing() const;
 
  private:
-  [[nodiscard]] std::vector<int> reached() const;  // places
+  [[nodiscard]] std::vector<int> reached() const;          // places
+  [[nodiscard]] std::vector<std::string> missing() const;  // of those of the last step
   [[nodiscard]] std::string why_half_is_not_enough() const;
 
   const SupervisorRecord& record_;
@@ -43,7 +45,7 @@ class EnoughDevices {
   bool any_;  // devices will do, until they have finished a step
   std::string witness_;
   std::string why_not_;  // half is enough; empty: it is, or there is more or less than half
-  double asked_s_ = 0;
+  std::optional<double> asked_s_;  // when the witness was, since there is exactly half
 };
 
 }  // namespace tessera::engine

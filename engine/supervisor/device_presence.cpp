@@ -1,4 +1,4 @@
-#include "engine/supervisor/enough_devices.h"
+#include "engine/supervisor/device_presence.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,20 +6,20 @@
 
 #include "engine/supervisor/connection.h"
 #include "engine/supervisor/quorum.h"
-#include "engine/supervisor/remote_shell.h"
 #include "engine/system/clock.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
-EnoughDevices::EnoughDevices(const SupervisorRequest& request,
-                             const SupervisorRecord& record,
-                             const RunDevices& devices)
+DevicePresence::DevicePresence(const SupervisorRequest& request,
+                               const SupervisorRecord& record,
+                               const RunDevices& devices)
     : record_(record),
       devices_(devices),
       any_(request.alone),
       witness_(record.witness.empty() ? default_gateway() : record.witness) {}
 
-std::vector<int> EnoughDevices::reached() const {
+std::vector<int> DevicePresence::reached() const {
   std::vector<int> places;
   for (int device = 0; device < devices_.size(); ++device) {
     if (devices_.link(device).is_ready() || devices_.link(device).is_here()) {
@@ -29,32 +29,37 @@ std::vector<int> EnoughDevices::reached() const {
   return places;
 }
 
-bool EnoughDevices::is_enough() {
+bool DevicePresence::is_enough() {
   constexpr double kBetween_s = 2;
   const Quorum quorum = any_ ? Quorum::Enough : quorum_of(record_.last_step, reached());
   if (quorum != Quorum::Half) {
     why_not_.clear();
+    asked_s_.reset();
     return quorum == Quorum::Enough;
   }
-  if (why_not_.empty() || now_s() - asked_s_ > kBetween_s) {
+  if (!asked_s_ || now_s() - *asked_s_ > kBetween_s) {
     why_not_ = why_half_is_not_enough();
     asked_s_ = now_s();
   }
   return why_not_.empty();
 }
 
-bool EnoughDevices::is_a_part() const {
+bool DevicePresence::is_a_part() const {
   return any_ || quorum_of(record_.last_step, reached()) != Quorum::Enough;
 }
 
-bool EnoughDevices::is_complete() const {
+std::vector<std::string> DevicePresence::missing() const {
   const std::vector<int> there = reached();
-  return std::all_of(record_.last_step.begin(), record_.last_step.end(), [&](int place) {
-    return std::find(there.begin(), there.end(), place) != there.end();
-  });
+  std::vector<std::string> names;
+  for (const int place : record_.last_step) {
+    if (std::find(there.begin(), there.end(), place) == there.end()) {
+      names.push_back(record_.hosts[static_cast<std::size_t>(place)].name);
+    }
+  }
+  return names;
 }
 
-std::string EnoughDevices::why_half_is_not_enough() const {
+std::string DevicePresence::why_half_is_not_enough() const {
   if (!record_.interface.empty() && !has_carrier(record_.interface)) {
     return fmt::format("the cable of {} is out here", record_.interface);
   }
@@ -68,22 +73,17 @@ std::string EnoughDevices::why_half_is_not_enough() const {
   return *answers ? "" : fmt::format("the witness {} does not answer", witness_);
 }
 
-std::string EnoughDevices::what_is_missing() const {
-  const std::vector<int> there = reached();
-  std::vector<std::string> missing;
-  for (const int place : record_.last_step) {
-    if (std::find(there.begin(), there.end(), place) == there.end()) {
-      missing.push_back(record_.hosts[static_cast<std::size_t>(place)].name);
-    }
-  }
+std::string DevicePresence::what_is_missing() const {
+  const std::vector<std::string> names = missing();
   const std::size_t all = record_.last_step.size();
+  const std::size_t here = all - names.size();
   return fmt::format(
       "waiting for {}: {} of the {} devices of the last step {} here, too few to go on{}; to go on "
       "without the others, stop this and enter: tessera run --continue {} --alone",
-      fmt::join(missing, ", "),
-      all - missing.size(),
+      fmt::join(names, ", "),
+      here,
       all,
-      all - missing.size() == 1 ? "is" : "are",
+      here == 1 ? "is" : "are",
       why_not_.empty() ? "" : ", since " + why_not_,
       shell_word(record_.run_folder));
 }
