@@ -186,19 +186,8 @@ class VocFolder {
     if (other) {
       add_class_names(read_annotations(folder_ / other->annotations), names);
     }
-    for (const VocAnnotation& each : annotations_.read) {
-      if (names.empty() && !each.problems.empty()) {
-        const DataProblem& first = each.problems.front();
-        throw InputError(fmt::format("{}{}{}; no object is named",
-                                     first.where,
-                                     first.where.empty() ? "" : ": ",
-                                     first.what));
-      }
-    }
     if (names.empty()) {
-      throw InputError((folder_ / place_.annotations).string(),
-                       0,
-                       "no object is named in these annotations: there are no classes");
+      fail_without_classes();
     }
     name_classes({names.begin(), names.end()});
   }
@@ -228,6 +217,22 @@ class VocFolder {
   }
 
  private:
+  // The first fault of an annotation may say why.
+  [[noreturn]] void fail_without_classes() const {
+    for (const VocAnnotation& each : annotations_.read) {
+      if (!each.problems.empty()) {
+        const DataProblem& first = each.problems.front();
+        throw InputError(fmt::format("{}{}{}; no object is named",
+                                     first.where,
+                                     first.where.empty() ? "" : ": ",
+                                     first.what));
+      }
+    }
+    throw InputError((folder_ / place_.annotations).string(),
+                     0,
+                     "no object is named in these annotations: there are no classes");
+  }
+
   PictureFiles fitted() {
     fit_to_pictures(files_);
     return std::move(files_);
