@@ -9,6 +9,7 @@
 #include "engine/cli/messages.h"
 #include "engine/data/anchor_clusters.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/shell_word.h"
 #include "partitioner/partition/partition.h"
 
 namespace tessera::engine {
@@ -66,7 +67,8 @@ void say_problems(const Dataset& dataset, const std::string& data) {
         "{}: {} of its pictures or boxes cannot be used: anchors are of the others{}",
         data,
         left_out,
-        left_out > kShown ? fmt::format(" (`tessera check-data {}` lists them)", data) : ""));
+        left_out > kShown ? fmt::format(" (`tessera check-data {}` lists them)", shell_word(data))
+                          : ""));
   }
 }
 

@@ -178,8 +178,8 @@ DataProblem unlabelled(const fs::path& list,
                 : "this line is not the path of a picture: expected one per line"};
 }
 
-// A class is named by its number where there is no file of names. Names that no class is left for
-// are a problem.
+// Classes are named by their numbers if there is no file of names. Names beyond the number of
+// classes are a problem.
 std::vector<std::string> box_class_names(const fs::path& file,
                                          const DataFile& values,
                                          std::vector<DataProblem>& problems) {

@@ -109,8 +109,8 @@ struct BestSoFar {
 [[nodiscard]] std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
                                                    const partitioner::Network& network);
 
-// What a file of weights keeps of a detector's test; nothing where it has none, or is no file.
-// Reads on this rank alone.
+// The best F1 of a detector's test, as stored with its weights; empty if none is, or the file is
+// missing. Reads on this rank alone.
 [[nodiscard]] std::optional<BestF1> stored_best_f1(const std::filesystem::path& path);
 
 // Throws InputError where the file is damaged or one of these parameters in it is not fit for use.

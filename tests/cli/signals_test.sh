@@ -54,11 +54,13 @@ for signal in INT TERM; do
   expect 'the command has options of mpiexec' grep -q "to continue: $MPIEXEC -hosts localhost:4 -n 4 $program train" "$folder/err"
 done
 
-# Twice: at once. A step as long as this one is not over before.
-start 1 --batch 20000
-kill -INT "$started_process"
-sleep 0.3 # two signals in a tenth of a second are one that came twice
-kill -INT "$started_process"
+# Twice: at once, in a step that is not over before. Two signals in a tenth of a second would be one that came twice.
+export TESSERA_TEST_POINTS=$folder/points
+mkdir "$TESSERA_TEST_POINTS"
+printf '#!/bin/sh\nkill -INT "$1"\nsleep 0.3\nkill -INT "$1"\n' >"$TESSERA_TEST_POINTS/twice"
+chmod +x "$TESSERA_TEST_POINTS/twice"
+start 1
+mv "$TESSERA_TEST_POINTS/twice" "$TESSERA_TEST_POINTS/step-in-metrics"
 ended
 expect 'a second interrupt ends it' test "$status" -eq 130
 expect 'without saving' test ! -e "$folder/run/checkpoint.safetensors"
