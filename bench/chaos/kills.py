@@ -197,7 +197,9 @@ class Kills:
             row["saved"] = "yes" if last == 0 or saved[-1:] == [last] else "no"
             if row["saved"] == "no":
                 self.problems.append(f"run {row['run']}: saved after step {saved[-1:]}, not {last}, by {target} at {row['moment']}")
-        if run.state()[0] == "finished":  # it was about to end
+        if run.state()[0] == "finished":  # it was about to end: whoever would have removed what it kept in memory may be killed, too
+            for entry in run.cluster.memory_entries("here"):
+                subprocess.run(["rm", "-rf", entry])
             return False
         run.again()
         return True

@@ -6,8 +6,8 @@
 namespace tessera::engine {
 
 // With TESSERA_TEST_POINTS=FOLDER in the environment: where FOLDER has an executable file of this
-// name, the first process that comes here renames it and runs it with its own process id as the
-// only argument, and goes on when it has ended.
+// name, whoever comes here runs it with the own process id as the only argument, and goes on when
+// it has ended.
 void test_point(const char* name);
 
 }  // namespace tessera::engine

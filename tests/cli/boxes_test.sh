@@ -59,6 +59,10 @@ works 1 anchors "$set" --count 2 --stride 32 --size 64x80
 expect 'also in cells' grep -qE '^anchors = [0-9.]+\.[0-9]{2},' out
 works 1 anchors "$list" --count 2
 expect 'pictures that are left out of anchors are said' grep -qE "$list: [0-9]+ of its pictures or boxes cannot be used" err
+cp -r bad "worse data"
+cp bad/labels/train/000002.txt "worse data/labels/train/000010.txt"
+works 1 anchors "$folder/worse data/detection.data" --count 2
+expect 'with a command for the shell' grep -qF "\`tessera check-data '$folder/worse data/detection.data'\` lists them" err
 refused_alone 'too few for 5000 anchors' anchors "$set" --count 5000
 refused_alone 'images/train: nothing says what is on the 30 pictures here' anchors "$folder/set/images"
 

@@ -2,6 +2,7 @@
 # Ranks are killed between the writes of a test, of a checkpoint, of a step and of a start. Under a supervisor and resumed by hand, a run has
 # the epochs, the best weights, the evaluation, the events and the losses of one that nobody disturbs.
 . tests/cli/support/harness.sh
+. tests/cli/support/test_points.sh
 time_limit=400 # a supervised run starts its ranks fifteen times
 
 digits=$folder/digits
@@ -9,8 +10,6 @@ mkdir "$digits"
 make_digits "$digits" 24 8
 works 1 make-detection-set "$folder/boxes" --pictures 12 --size 32x32 --seed 5
 sed -e 's/=48$/=32/' -e 's/^batch=8/batch=4/' tests/cli/support/detector.cfg >"$folder/detector.cfg"
-export TESSERA_TEST_POINTS=$folder/points
-mkdir "$TESSERA_TEST_POINTS"
 
 # begin RUN: the next one, with no point to be killed at yet.
 begin() {
@@ -18,19 +17,14 @@ begin() {
   points=()
   rm -f "$TESSERA_TEST_POINTS"/*
 }
-# at STEP POINT [MORE]: in a session of its own, since another kill meanwhile ends the group of the rank. Who comes there first after that step is killed with all ranks; a thread, when they have taken MORE steps.
+# at STEP POINT [MORE]: who comes there first after that step is killed with all ranks; a thread, when they have taken MORE steps.
 at() {
+  local steps="grep -c '\"loss\"' '$run/metrics.jsonl'"
   points+=("$2")
-  cat >"$TESSERA_TEST_POINTS/$2" <<EOS
-#!/usr/bin/env -S setsid -w bash
-steps() { grep -c '"loss"' "$run/metrics.jsonl"; }
-[ "\$(steps)" -ge "$1" ] || exec mv "\$0" "\${0%.*}"
-until [ "\$(steps)" -ge "\$(($1 + ${3:-0}))" ]; do sleep 0.01; done
-echo "$2" >>"$run.kills"
-read -r _ _ _ parent _ <"/proc/\$1/stat"
-kill -9 \$(pgrep -P "\$parent")
-EOS
-  chmod +x "$TESSERA_TEST_POINTS/$2"
+  at_point "$2" "until [ \"\$($steps)\" -ge $(($1 + ${3:-0})) ]; do sleep 0.01; done
+echo $2 >>'$run.kills'
+read -r _ _ _ parent _ <\"/proc/\$1/stat\"
+kill -9 \$(pgrep -P \"\$parent\")" "[ \"\$($steps)\" -ge $1 ]"
 }
 # left_by RUN: what is the same however often it was killed. A checkpoint is told by a thread of its own, at any moment after it.
 left_by() {
@@ -53,12 +47,14 @@ supervised() {
   works 1 run -n 2 -- train "${@:2}" --run "$run"
   survived "$1"
 }
-# resumed WHOLE ARGUMENT...: by hand, whenever it was killed.
+# resumed WHOLE ARGUMENT...: by hand, whenever it was killed; from the start where no checkpoint was written yet.
 resumed() {
-  local tries
-  run 2 train "${@:2}" --run "$run"
-  for ((tries = 0; tries < 20 && status != 0; ++tries)); do
-    run 2 train "${@:2}" --run "$run" --resume "$run"
+  local tries again
+  for ((tries = 0; tries < 20; ++tries)); do
+    again=(--resume "$run")
+    [ -e "$run/checkpoint.safetensors" ] || { again=() && rm -rf "$run"; }
+    run 2 train "${@:2}" --run "$run" "${again[@]}"
+    [ "$status" -ne 0 ] || break
   done
   survived "$1"
 }

@@ -5,7 +5,7 @@
 . tests/cli/support/processes.sh
 
 sed 's/^\[net\]/[net]\nadam=1/' models/lenet5.cfg >"$folder/adam.cfg"
-steps=1500
+steps=600
 tests_of() { sed -n 's/^{"step":\([0-9]*\),"epoch".*"test_loss":\([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
 
 # attempt RANKS RUN AGAIN ARGUMENT...: in the background; AGAIN is empty at the first start. Sets started_process.
@@ -96,7 +96,7 @@ continued() {
   [ "$status" -eq 0 ] || fail 'it should go on'
 }
 
-more=2000
+more=1200
 works 2 train "${training[@]}" --grid 1x2 "${seldom[@]}" --steps "$more" --run "$folder/longer"
 
 # On other ranks, by another partition: to rounding. What happened meanwhile is in the events.

@@ -230,15 +230,7 @@ expect 'nothing stays in memory after that' test -z "$(in_memory)"
 nothing_stays 'a run that was stopped twice'
 
 # Told to stop in moments in which no rank can save: the last step stays in memory, and one command goes on from it.
-points=$folder/points
-mkdir "$points"
-export TESSERA_TEST_POINTS=$points
-# at_point NAME COMMAND...: runs the command at that moment.
-at_point() {
-  printf '#!/bin/sh\n%s\n' "$2" >"$points/$1.new"
-  chmod +x "$points/$1.new"
-  mv "$points/$1.new" "$points/$1"
-}
+. tests/cli/support/test_points.sh
 # goes_on_from_memory NAME: the run in that folder, after it was stopped.
 goes_on_from_memory() {
   local before
@@ -288,7 +280,6 @@ for signal in TERM HUP; do
   expect 'the checkpoint is that of the last step' grep -q "checkpoint after step $(losses "$folder/all-$signal" | wc -l)\"" "$folder/all-$signal/events.jsonl"
   nothing_stays "SIG$signal to all"
 done
-unset TESSERA_TEST_POINTS
 
 # A second supervisor of a run that goes on is refused and changes nothing.
 # go_on NAME: in the background, with its exit code in NAME.code.

@@ -3,6 +3,7 @@
 # learnt can be gone on with; a second signal ends it at once.
 . tests/cli/support/harness.sh
 . tests/cli/support/processes.sh
+. tests/cli/support/test_points.sh
 
 declare -A codes=([INT]=130 [TERM]=143 [HUP]=129)
 
@@ -55,12 +56,8 @@ for signal in INT TERM; do
 done
 
 # Twice: at once, in a step that is not over before. Two signals in a tenth of a second would be one that came twice.
-export TESSERA_TEST_POINTS=$folder/points
-mkdir "$TESSERA_TEST_POINTS"
-printf '#!/bin/sh\nkill -INT "$1"\nsleep 0.3\nkill -INT "$1"\n' >"$TESSERA_TEST_POINTS/twice"
-chmod +x "$TESSERA_TEST_POINTS/twice"
 start 1
-mv "$TESSERA_TEST_POINTS/twice" "$TESSERA_TEST_POINTS/step-in-metrics"
+at_point step-in-metrics 'kill -INT "$1"; sleep 0.3; kill -INT "$1"'
 ended
 expect 'a second interrupt ends it' test "$status" -eq 130
 expect 'without saving' test ! -e "$folder/run/checkpoint.safetensors"

@@ -7,6 +7,7 @@
 
 #include "tests/support/cells_read.h"
 #include "tests/support/chain.h"
+#include "tests/support/sanitized.h"
 #include <doctest/doctest.h>
 
 namespace tessera::partitioner {
@@ -168,7 +169,7 @@ void check_refused(Network network, const Operation& operation, const char* part
 TEST_CASE("what a region requires is the smallest box around the cells that its outputs read") {
   Draws draws(1);
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    for (int trial = 0; trial < 150; ++trial) {
+    for (int trial = 0; trial < (tests::kSanitized ? 50 : 150); ++trial) {
       const Network network = draw_network(draws, kind);
       const int last = network.size() - 1;
       const LayerSpec& layer = network.layer(last);
@@ -206,7 +207,7 @@ TEST_CASE("only convolutions require cells outside the map") {
 TEST_CASE("a part of a region requires a part of what the region requires") {
   Draws draws(3);
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    for (int trial = 0; trial < 100; ++trial) {
+    for (int trial = 0; trial < (tests::kSanitized ? 30 : 100); ++trial) {
       const Network network = draw_network(draws, kind);
       const int last = network.size() - 1;
       const Region whole = whole_map(network, last, kImages);
