@@ -172,9 +172,9 @@ def left_behind(cluster):
     return left
 
 
-def left_in_the_end(cluster):
+def left_in_the_end(cluster, patience=20):
     """The same where a run has just ended: what ends with it may take some seconds."""
-    wait_for(lambda: not left_behind(cluster), 20, 1)
+    wait_for(lambda: not left_behind(cluster), patience, 1)
     return left_behind(cluster)
 
 

@@ -95,7 +95,7 @@ class Agent {
   [[nodiscard]] bool has_finished() const;
   void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
-  void take_over();
+  void take_over(double silent_s);
   [[nodiscard]] bool has_run_folder(const std::filesystem::path& run) const;
   void take_state();
   [[nodiscard]] std::filesystem::path in_state(const char* name) const {
@@ -294,10 +294,7 @@ bool Agent::is_abandoned() {
     note_that_supervisor_is_gone();
     next_world_.reset();
     kill_ranks();
-    // One device after the other, so that the first that can has the time to reach the others.
-    if (silent_s > kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(place_ - 1)) {
-      take_over();
-    }
+    take_over(silent_s);
   }
   const bool gone =
       silent_s > kStateKept_s || (supervisor_.is_over() && (!keeps_ || ranks_finished_));
@@ -395,16 +392,26 @@ bool Agent::has_finished() const {
 }
 
 // In a process of its own that outlives this one: it will start another agent here, which ends
-// this.
-void Agent::take_over() {
+// this. One device after the other, so that the first that can has the time to reach the others;
+// then those without a copy of the run folder, which can only learn that the run has finished.
+void Agent::take_over(double silent_s) {
+  constexpr double kBetweenLooks_s = 1;
   constexpr double kBetweenTries_s = 30;
   if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_.is_object() ||
       ranks_finished_) {
     return;
   }
-  next_take_over_s_ = now_s() + kBetweenTries_s;
+  next_take_over_s_ = now_s() + kBetweenLooks_s;
   const std::string run = text_in(record_, "run_folder");
-  if (!has_run_folder(run) || has_finished()) {
+  const Index turn =
+      place_ - 1 + (has_run_folder(run) ? 0 : std::ssize(record_.value("hosts", json::array())));
+  if (silent_s < kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(turn)) {
+    return;
+  }
+  next_take_over_s_ = now_s() + kBetweenTries_s;
+  if (has_finished()) {
+    ends_ = true;
+    state_->remove();
     return;
   }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));

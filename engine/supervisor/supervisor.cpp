@@ -174,6 +174,10 @@ int SupervisedRun::run() {
 
 int SupervisedRun::go_on_to_the_end() {
   look_at_leadership();
+  if (!exit_code_ && request_.takes_over &&
+      !std::filesystem::exists(std::filesystem::path(record_.run_folder) / kRecordName)) {
+    return kNoGoingOn;  // another device has it: this one was to learn whether the run has finished
+  }
   if (!exit_code_ && request_.takes_over && !presence_.is_enough()) {
     say(presence_.what_is_missing());
     return kNoGoingOn;
