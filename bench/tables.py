@@ -771,6 +771,25 @@ def chaos_runs(path):
         origin_words(path)
 
 
+def chaos_kills():
+    """How often each process was killed, or all were stopped, at which moment, and how often something differed."""
+    path = BENCH / "chaos/kills.csv"
+    groups = by(rows_of(path), lambda row: (row["launcher"], row["target"], row["moment"]))
+    rows = [[f"`{launcher}`", f"`{target}`", moment, len(of), sum(bool(row["differed"]) or row["saved"] == "no" for row in of)]
+            for (launcher, target, moment), of in sorted(groups.items())]
+    return table(["<launcher", "<who", "<when", "times", "differed"], [*rows, ["all", "", "", *(sum(row[i] for row in rows) for i in (3, 4))]]) + \
+        origin_words(path)
+
+
+def chaos_cables():
+    """What came of each cable that was out."""
+    path = BENCH / "chaos/cables.csv"
+    rows = [[row["folders"], row["device"], row["out"] + (" s" if row["out"].isdigit() else ""), row["went_on"], row["after_s"], row["led_by"], row["repeated"],
+             row["halves"], row["again_s"]] for row in rows_of(path)]
+    return table(["<folders", "<cable of", "<out", "<went on", "after, s", "<then led by", "steps repeated", "<two halves", "all again, s"], rows) + \
+        origin_words(path)
+
+
 def chaos_soak():
     """What a run of hours holds, by the medians of the second quarter of its samples and how much those of the last are above them."""
     path = BENCH / "chaos/soak.csv"
@@ -933,6 +952,8 @@ TABLES = {
     "chaos-runs": lambda: chaos_runs(BENCH / "chaos/runs.csv"),
     "chaos-minute": lambda: chaos_runs(BENCH / "chaos/minute-runs.csv"),
     "chaos-many": lambda: chaos_runs(BENCH / "chaos/many-runs.csv"),
+    "chaos-kills": chaos_kills,
+    "chaos-cables": chaos_cables,
     "chaos-soak": chaos_soak,
     "readiness": readiness,
     "pi-steps": pi_steps,

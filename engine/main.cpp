@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
-#include "engine/system/agent_line.h"
+#include "engine/supervisor/agent_line.h"
 #include "engine/system/stop_request.h"
 
 namespace {

@@ -12,6 +12,7 @@ import time
 from machines import CLUSTER, show, wait_for
 
 STOPPED = 128 + signal.SIGTERM  # exit code of a run that was told to stop
+PAUSED = 128 + signal.SIGUSR1  # of ranks that end so that more may start
 
 
 def json_of(path):
@@ -139,7 +140,8 @@ class Run:
         if time.monotonic() < self.looked + 0.5:  # it takes a while
             return False
         self.looked = time.monotonic()
-        return self.state()[0] in ("finished", "interrupted") and self.leader() is None
+        state, code = self.state()
+        return state in ("finished", "interrupted") and code != PAUSED and self.leader() is None
 
 
 def generation_in(folder):

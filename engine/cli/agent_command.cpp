@@ -9,6 +9,7 @@
 #include "engine/cli/version.h"
 #include "engine/setup/examiner.h"
 #include "engine/supervisor/agent.h"
+#include "engine/system/exit_code.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -18,7 +19,6 @@ bool is_agent(int argc, char** argv) {
 }
 
 int run_agent_command(int argc, char** argv) {
-  constexpr int kWrongInput = 2;
   AgentOptions options{.version = program_sources(), .output = -1};
   const bool speaks = ::isatty(STDIN_FILENO) == 0;
   const bool examines = argc == 3 && std::string(argv[2]) == "--examine";
@@ -26,7 +26,7 @@ int run_agent_command(int argc, char** argv) {
     options.output = std::atoi(argv[3]);
   } else if ((argc != 2 && !examines) || !speaks) {
     fmt::print(stderr, "tessera: an agent is started by `tessera run`: see tessera help run\n");
-    return kWrongInput;
+    return kInputError;
   }
   try {
     if (examines) {
@@ -36,7 +36,7 @@ int run_agent_command(int argc, char** argv) {
     return run_agent(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "tessera: {}\n", printable(error.what()));
-    return kWrongInput;
+    return kInputError;
   }
 }
 

@@ -126,7 +126,7 @@ void give_up_start() {
              rank_on(rank_started(), host_name()),
              ranks_started());
   end_launcher_after(launcher_process());
-  ::_exit(kStalled);
+  ::_exit(kOthersMissing);
 }
 
 // How the program was started.
@@ -158,7 +158,7 @@ int run_together(ProgramStart& start, const std::function<int(const Communicator
     if (ranks_started() > 1) {
       starting.emplace(start_timeout_s(), give_up_start);
     }
-    session.emplace(start.argc, start.argv, [] { ::_exit(kStalled); });
+    session.emplace(start.argc, start.argv, [] { ::_exit(kOthersMissing); });
     world = Communicator::world(&pulse);
     try {
       expect_same_start(start.line, world);

@@ -8,6 +8,7 @@
 
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/time_limit.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/launcher.h"
 
 namespace tessera::engine {
@@ -17,7 +18,7 @@ namespace {
 // The process ends within these seconds even where what it does last does not return, such as
 // writing to a pipe that nobody reads.
 void end_within(unsigned seconds) {
-  std::signal(SIGALRM, [](int) { ::_exit(kStalled); });
+  std::signal(SIGALRM, [](int) { ::_exit(kOthersMissing); });
   ::alarm(seconds);
 }
 
@@ -46,7 +47,7 @@ void end_stalled(const Stall& stall, int launcher, const std::function<void()>& 
     report();
   }
   end_launcher_after(launcher);
-  end_all_ranks(kStalled);  // by MPI, so that mpiexec learns the exit code
+  end_all_ranks(kOthersMissing);  // by MPI, so that mpiexec learns the exit code
 }
 
 }  // namespace tessera::engine

@@ -6,16 +6,13 @@
 
 namespace tessera::engine {
 
-// Exit code of a run that cannot go on because of other ranks: "try again later" of sysexits.h.
-inline constexpr int kStalled = 75;
-
 // Ends all ranks at once, for errors that one rank alone met and the others cannot know of.
 [[noreturn]] void end_all_ranks(int exit_code);
 
-// Ends this process with kStalled after `report` was called, on the rank that reports for all, or
-// after that one has had the time to find out, and after its deputy, which reports where that one
-// has not ended all by then. `launcher` is the process of mpiexec, as
-// launcher_process() said when the run began; 0: none.
+// Ends this process with kOthersMissing after `report` was called, on the rank that reports for
+// all, or after that one has had the time to find out, and after its deputy, which reports where
+// that one has not ended all by then. `launcher` is the process of mpiexec, as launcher_process()
+// said when the run began; 0: none.
 [[noreturn]] void end_stalled(const Stall& stall,
                               int launcher,
                               const std::function<void()>& report);

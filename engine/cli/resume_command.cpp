@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unistd.h>
 
+#include "engine/supervisor/agent_line.h"
 #include "engine/supervisor/training_words.h"
-#include "engine/system/agent_line.h"
 #include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"
@@ -67,13 +66,8 @@ std::string line_of(const CommandWords& started, int ranks, Words program) {
       unseen ? Words{"mpiexec.mpich", "-n", std::to_string(ranks)} : started.launcher, program));
 }
 
-// `tessera run ... -- train ...`, an array of words in JSON; nothing where it is not that.
-std::optional<CommandWords> supervised(const std::string& json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
-  Words words;
-  for (const auto& word : parsed.is_array() ? parsed : nlohmann::json::array()) {
-    words.push_back(word.is_string() ? word.get<std::string>() : std::string());
-  }
+// `tessera run ... -- train ...`; nothing where it is not that.
+std::optional<CommandWords> supervised(const Words& words) {
   const auto is_training = [](const auto& word) { return word == "train" || word == "choose"; };
   auto training = std::find(words.begin(), words.end(), "--");
   training = training == words.end() ? std::find_if(words.begin(), words.end(), is_training)

@@ -13,7 +13,8 @@
 #include "engine/files/run_files.h"
 #include "engine/run_log/progress.h"
 #include "engine/session/training_session.h"
-#include "engine/system/agent_line.h"
+#include "engine/supervisor/agent_line.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/say.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/test_point.h"
@@ -94,10 +95,11 @@ class TrainingPrinter {
   std::optional<Progress> progress_;
 };
 
-const char* phase_named(RunActivity::Kind kind) {
-  return kind == RunActivity::Kind::Test     ? "test"
-         : kind == RunActivity::Kind::Saving ? "saving"
-                                             : "steps";
+of_rank::Phase phase_of(const RunActivity& activity) {
+  const RankPhase phase = activity.kind == RunActivity::Kind::Test     ? RankPhase::Test
+                          : activity.kind == RunActivity::Kind::Saving ? RankPhase::Saving
+                                                                       : RankPhase::Steps;
+  return {phase, activity.steps, activity.bytes};
 }
 
 // Where a supervisor has started this rank.
@@ -136,39 +138,38 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   const AgentLine agent([pulse = communicator.pulse()] {
     return pulse == nullptr ? WaitsOfRank() : WaitsOfRank{pulse->waiting, pulse->waits_ended};
   });
-  agent.tell_phase("setup");
+  agent.tell(of_rank::Phase{});
   go_on_as_agent_says(request, communicator);
   test_point("rank_begins");
   LastCheckpoint saved;
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSessionObserver observer = printer.observer();
-  observer.step_done = [&agent](Index step, Index last) { agent.tell_step(step, last); };
-  observer.activity = [&agent](const RunActivity& activity) {
-    agent.tell_phase(phase_named(activity.kind), activity.steps, activity.bytes);
-  };
+  observer.step_done = [&agent](Index step, Index last) { agent.tell(of_rank::Step{step, last}); };
+  observer.activity = [&agent](const RunActivity& activity) { agent.tell(phase_of(activity)); };
   observer.steps_begin = [&agent, begin = observer.steps_begin](const StepsAhead& ahead) {
-    agent.tell_phase("steps");
+    agent.tell(of_rank::Phase{RankPhase::Steps});
     begin(ahead);
   };
   observer.steps_end = [&agent, end = observer.steps_end] {
-    agent.tell_phase("setup");  // of other steps, or the end
+    agent.tell(of_rank::Phase{});  // of other steps, or the end
     end();
   };
   TrainingSession session(request, communicator, observer);
-  saved.on_stall([&session](const std::string& what) { session.record_failure(what, kStalled); });
+  saved.on_stall(
+      [&session](const std::string& what) { session.record_failure(what, kOthersMissing); });
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
-  saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell_silent(ranks); });
+  saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell(of_rank::Silent{ranks}); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   TrainingResult result;
   try {
     result = session.run();
   } catch (const Stopped& stopped) {
     if (stopped.signal() != kPauseSignal) {
-      agent.tell_saved();
+      agent.tell(of_rank::Saved{});
     }
     throw;
   }
-  agent.tell_saved();
+  agent.tell(of_rank::Saved{});
   if (communicator.rank() == 0) {
     say(closing_lines(request, result));
   }

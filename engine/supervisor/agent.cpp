@@ -31,10 +31,12 @@
 #include "engine/supervisor/left_segments.h"
 #include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/pmi_server.h"
+#include "engine/supervisor/protocol.h"
 #include "engine/supervisor/run_record.h"
 #include "engine/supervisor/state_folder.h"
 #include "engine/supervisor/supervision.h"
 #include "engine/system/clock.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/host_name.h"
 #include "engine/system/limits.h"
 #include "engine/system/system_memory.h"
@@ -45,8 +47,6 @@
 namespace tessera::engine {
 
 namespace {
-
-using nlohmann::json;
 
 // A process that has ended, but whose rank is still to be told of.
 struct RankProcess {
@@ -79,10 +79,22 @@ class Agent {
 
  private:
   void wait();
-  void take(const json& message);
-  void greet(const json& message);
-  void start(const json& message);
-  void start_rank(const json& message, int rank);
+  void send(const to_supervisor::Message& message) { supervisor_.send(line_of(message)); }
+  void take_line(const std::string& line);
+  void take(const to_agent::Beat& /*a sign of life*/) {}
+  void take(const to_agent::Hello& hello);
+  void take(const to_agent::Start& start);
+  void take(const to_agent::Kill& message);
+  void take(const to_agent::Wait& message);
+  void take(const to_agent::Record& message);
+  void take(const to_agent::Signal& message);
+  void take(const PmiLine& message);
+  void take(const to_agent::Pause& message);
+  void take(const to_agent::Look& message);
+  void take(const to_agent::FilePart& part);
+  void take(const to_agent::End& message);
+  void start(const to_agent::Start& start);
+  void start_rank(const to_agent::Start& start, int rank);
   void kill_ranks();
   void look_at_ranks();
   void end_ranks();
@@ -91,22 +103,25 @@ class Agent {
   void signal_ranks(int number);
   void look_at_stop_signal();
   void stop_next_world(int signal);
-  void take_record(const json& message);
+  void take_record(const SupervisorRecord& record);
   [[nodiscard]] bool has_finished() const;
-  void tell_rank(const json& message);
   [[nodiscard]] bool is_abandoned();
   void take_over(double silent_s);
-  [[nodiscard]] bool has_run_folder(const std::filesystem::path& run) const;
+  // Old: a copy that was given up for that on another device.
+  enum class Folder { None, Old, Current };
+  [[nodiscard]] Folder folder_here() const;
   void take_state();
   [[nodiscard]] std::filesystem::path in_state(const char* name) const {
     return StateFolder::of_run(run_) / name;
+  }
+  [[nodiscard]] std::filesystem::path run_folder() const {
+    return record_ ? record_->run_folder : std::string();
   }
   [[nodiscard]] Claim claim_of_supervisor();
   void note_that_supervisor_is_heard();
   void note_now();
   void note_that_supervisor_is_gone();
   void note_that_ranks_start();
-  void look_for(const std::string& token);
 
   AgentOptions options_;
   LineStream supervisor_;
@@ -121,13 +136,13 @@ class Agent {
   std::string folder_;
   std::list<RankProcess> ranks_;
   Index world_ = 0;
-  std::optional<json> next_world_;  // once the processes of the last one are gone
+  std::optional<to_agent::Start> next_world_;  // once the processes of the last one are gone
   double next_world_s_ = 0;
   Index killed_for_memory_ = 0;
   std::time_t begun_ = 0;  // the run on this device
   std::optional<MirrorCopy> mirror_;
-  json record_;            // of the run, for a supervisor that takes over
-  std::string interface_;  // by which it has reached this device
+  std::optional<SupervisorRecord> record_;  // for a supervisor that takes over
+  std::string interface_;                   // by which it has reached this device
   SupervisorId supervisor_id_;
   bool granted_ = false;  // this device has promised itself to that supervisor
   bool leads_ = false;    // which has started ranks
@@ -191,19 +206,16 @@ int Agent::run() {
     look_at_stop_signal();
     for (const std::string& line : supervisor_.receive()) {
       heard_s_ = now_s();
-      if (const auto message = message_in(line)) {
-        take(*message);
-      }
+      take_line(line);
     }
     note_that_supervisor_is_heard();
     look_at_ranks();
     if (next_world_ && (ranks_.empty() || now_s() > next_world_s_ + kLongestKill_s)) {
-      const json message = *std::exchange(next_world_, std::nullopt);
-      start(message);
+      start(*std::exchange(next_world_, std::nullopt));
     }
     if (now_s() - beat_s_ >= kBeat_s && !supervisor_.is_over()) {
       beat_s_ = now_s();
-      supervisor_.send(json{{"is", "beat"}});
+      send(to_supervisor::Beat{});
     }
   }
   end_ranks();
@@ -218,7 +230,7 @@ void Agent::look_at_stop_signal() {
   } else if (stop_signal_here != 0 && !stops_since_s_) {
     stops_since_s_ = now_s();
     const int signal = stop_signal_here;
-    supervisor_.send(json{{"is", "ending"}, {"signal", signal}});
+    send(to_supervisor::Ending{signal});
     stop_next_world(signal);
     signal_ranks(signal);
   } else if (stops_since_s_) {
@@ -228,21 +240,17 @@ void Agent::look_at_stop_signal() {
 
 // Ranks that would have been started: they have nothing to save.
 void Agent::stop_next_world(int signal) {
-  if (const auto message = std::exchange(next_world_, std::nullopt)) {
-    for (const json& rank : message->value("ranks", json::array())) {
-      supervisor_.send(json{{"is", "exit"},
-                            {"world", number_in(*message, "world")},
-                            {"rank", rank},
-                            {"code", kSignalled + signal}});
+  if (const auto world = std::exchange(next_world_, std::nullopt)) {
+    for (const int rank : world->ranks) {
+      send(to_supervisor::Exit{.world = world->world, .rank = rank, .code = kSignalled + signal});
     }
   }
 }
 
-void Agent::take_record(const json& message) {
-  const auto record = message.find("record");
-  record_ = record == message.end() ? json() : *record;
-  if (record_.is_object() && place_ != 0) {
-    record_["interface"] = interface_;
+void Agent::take_record(const SupervisorRecord& record) {
+  record_ = record;
+  if (place_ != 0) {
+    record_->interface = interface_;
   }
 }
 
@@ -348,8 +356,8 @@ void Agent::note_now() {
 // From here on older supervisors are refused.
 void Agent::note_that_ranks_start() {
   leads_ = true;
-  if (state_) {
-    write_atomically(in_state(kRecordName), record_.dump(1) + "\n");
+  if (state_ && record_) {
+    write_atomically(in_state(kRecordName), text_of(*record_));
     note_now();
   }
 }
@@ -366,45 +374,49 @@ void Agent::note_that_supervisor_is_gone() {
 }
 
 // Whether this device sees the supervisor's run folder itself; else it is to have a copy.
-void Agent::look_for(const std::string& token) {
-  const std::filesystem::path run = text_in(record_, "run_folder");
+void Agent::take(const to_agent::Look& message) {
+  const std::filesystem::path run = run_folder();
   std::error_code error;
-  const bool there = is_mirrored_name(token) && std::filesystem::exists(run / token, error);
+  const bool there =
+      is_mirrored_name(message.file) && std::filesystem::exists(run / message.file, error);
   if (!there && run.is_absolute()) {
     mirror_.emplace(run);
   }
-  supervisor_.send(json{{"is", "look"}, {"file", token}, {"there", there}});
+  send(to_supervisor::Look{message.file, there});
 }
 
-// Whether what the run has written so far is here, too.
-bool Agent::has_run_folder(const std::filesystem::path& run) const {
+// What of the run's files is here.
+Agent::Folder Agent::folder_here() const {
   try {
-    return read_supervisor_record(run / kRecordName).run_number == run_;
+    const SupervisorRecord here = read_supervisor_record(run_folder() / kRecordName);
+    return here.run_number != run_ ? Folder::None
+           : record_ && std::pair(here.generation, here.copies) <
+                            std::pair(record_->generation, record_->copies)
+               ? Folder::Old
+               : Folder::Current;
   } catch (const InputError&) {
-    return false;
+    return Folder::None;
   }
 }
 
 // Whether the run has finished, as its folder says where this device has it, or a copy.
 bool Agent::has_finished() const {
-  const std::filesystem::path run = text_in(record_, "run_folder");
-  return has_run_folder(run) && state_of_run(run) == "finished";
+  return folder_here() != Folder::None && state_of_run(run_folder()) == "finished";
 }
 
 // In a process of its own that outlives this one: it will start another agent here, which ends
 // this. One device after the other, so that the first that can has the time to reach the others;
-// then those without a copy of the run folder, which can only learn that the run has finished.
+// then those whose copy of the run folder is old, and those that have none, which can only learn
+// that the run has finished.
 void Agent::take_over(double silent_s) {
   constexpr double kBetweenLooks_s = 1;
   constexpr double kBetweenTries_s = 30;
-  if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_.is_object() ||
-      ranks_finished_) {
+  if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_ || ranks_finished_) {
     return;
   }
   next_take_over_s_ = now_s() + kBetweenLooks_s;
-  const std::string run = text_in(record_, "run_folder");
   const Index turn =
-      place_ - 1 + (has_run_folder(run) ? 0 : std::ssize(record_.value("hosts", json::array())));
+      place_ - 1 + (folder_here() == Folder::Current ? 0 : std::ssize(record_->hosts));
   if (silent_s < kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(turn)) {
     return;
   }
@@ -415,8 +427,7 @@ void Agent::take_over(double silent_s) {
     return;
   }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const Descriptor log(
-      open_without_links(std::filesystem::path(run) / kTakeOverLog, O_WRONLY | O_APPEND));
+  const Descriptor log(open_without_links(run_folder() / kTakeOverLog, O_WRONLY | O_APPEND));
   const int output = log.is_open() ? log.number() : null.number();
   start_apart(
       {.words = {program_path(), "run", "--take-over", (state_->path() / kRecordName).string()},
@@ -426,125 +437,128 @@ void Agent::take_over(double silent_s) {
            {STDIN_FILENO, null.number()}, {STDOUT_FILENO, output}, {STDERR_FILENO, output}}});
 }
 
-void Agent::take(const json& message) {
-  const std::string what = text_in(message, "do");
+void Agent::take_line(const std::string& line) {
+  const auto message = message_in<to_agent::Message>(line);
+  if (!message) {
+    send(to_supervisor::Problem{
+        "what the supervisor says cannot be read: it runs another program, or a line was damaged"});
+    return;
+  }
   try {
-    if (what == "hello") {
-      greet(message);
-    } else if (what == "start") {
-      kill_ranks();
-      next_world_ = message;
-      next_world_s_ = now_s();
-    } else if (what == "kill") {
-      next_world_.reset();
-      kill_ranks();
-      note_that_ranks_start();  // on other devices
-    } else if (what == "wait") {
-      next_world_.reset();
-      kill_ranks();
-      leads_ = false;  // one that has more devices may go on
-      note_now();
-    } else if (what == "record") {
-      take_record(message);
-      note_that_ranks_start();
-    } else if (what == "signal") {
-      const int signal = static_cast<int>(number_in(message, "signal", SIGTERM));
-      stop_next_world(signal);
-      signal_ranks(signal);
-    } else if (what == "pmi" || what == "tell") {
-      tell_rank(message);
-    } else if (what == "look") {
-      look_for(text_in(message, "file"));
-    } else if (what == "mirror") {
-      if (mirror_) {
-        mirror_->take(message);
-      }
-    } else if (what == "end") {
-      kill_ranks();
-      note_that_supervisor_is_gone();
-      place_ = 0;
-      if (number_in(message, "remove") != 0) {
-        ends_ = true;
-        if (!state_) {  // an agent before this one may have it
-          take_state();
-        }
-        state_->remove();
-      }
-    }
+    std::visit([this](const auto& one) { take(one); }, *message);
   } catch (const std::exception& error) {
-    supervisor_.send(json{{"is", "problem"}, {"text", error.what()}});
+    send(to_supervisor::Problem{error.what()});
   }
 }
 
-void Agent::greet(const json& message) {
-  run_ = text_in(message, "run");
-  host_ = text_in(message, "host");
-  expect_turns(number_in(message, "ranks", 1));
-  limit_s_ = static_cast<double>(number_in(message, "limit_ms", 3000)) / 1000;
-  folder_ = text_in(message, "folder");
-  const auto variables = message.find("environment");
-  if (variables != message.end() && variables->is_object()) {
-    for (const auto& [name, value] : variables->items()) {
-      if (value.is_string() && travels(name)) {
-        environment_[name] = value.get<std::string>();
-      }
+void Agent::take(const to_agent::Start& start) {
+  kill_ranks();
+  next_world_ = start;
+  next_world_s_ = now_s();
+}
+
+void Agent::take(const to_agent::Kill& /*message*/) {
+  next_world_.reset();
+  kill_ranks();
+  note_that_ranks_start();  // on other devices
+}
+
+void Agent::take(const to_agent::Wait& /*message*/) {
+  next_world_.reset();
+  kill_ranks();
+  leads_ = false;  // one that has more devices may go on
+  note_now();
+}
+
+void Agent::take(const to_agent::Record& message) {
+  take_record(message.record);
+  note_that_ranks_start();
+}
+
+void Agent::take(const to_agent::Signal& message) {
+  stop_next_world(message.signal);
+  signal_ranks(message.signal);
+}
+
+void Agent::take(const to_agent::FilePart& part) {
+  if (mirror_) {
+    mirror_->take(part);
+  }
+}
+
+void Agent::take(const to_agent::End& message) {
+  kill_ranks();
+  note_that_supervisor_is_gone();
+  place_ = 0;
+  if (message.remove) {
+    ends_ = true;
+    if (!state_) {  // an agent before this one may have it
+      take_state();
+    }
+    state_->remove();
+  }
+}
+
+void Agent::take(const to_agent::Hello& hello) {
+  run_ = hello.run;
+  host_ = hello.host;
+  expect_turns(hello.ranks);
+  limit_s_ = static_cast<double>(hello.limit_ms) / 1000;
+  folder_ = hello.folder;
+  for (const auto& [name, value] : hello.environment) {
+    if (travels(name)) {
+      environment_[name] = value;
     }
   }
-  place_ = number_in(message, "place");
+  place_ = hello.place;
   const std::string client = address_of_client();
   interface_ = client.empty() ? "" : interface_towards(client);
-  take_record(message);
-  supervisor_id_ = {number_in(record_, "generation"), text_in(record_, "supervisor")};
-  leads_ = number_in(message, "leads") != 0;
+  take_record(hello.record);
+  supervisor_id_ = {hello.record.generation, hello.record.supervisor};
+  leads_ = hello.leads;
   const Claim claim = claim_of_supervisor();
   if (claim != Claim::Granted) {
-    supervisor_.send(json{{"is", claim == Claim::Heard ? "heard" : "superseded"}});
+    send(claim == Claim::Heard ? to_supervisor::Message(to_supervisor::Heard{})
+                               : to_supervisor::Superseded{});
     return;
   }
   if (has_finished()) {
-    supervisor_.send(json{{"is", "finished"}});
+    send(to_supervisor::Finished{});
     return;
   }
-  // Who takes over may still find that it reaches too few devices.
-  if (number_in(message, "takes_over") == 0) {
+  if (!hello.takes_over) {
     take_state();
     note_that_supervisor_is_heard();
   }
-  supervisor_.send(json{{"is", "hello"},
-                        {"version", options_.version},
-                        {"host", host_name()},
-                        {"folder_there", ::access(folder_.c_str(), X_OK) == 0}});
+  send(to_supervisor::Hello{options_.version, host_name(), ::access(folder_.c_str(), X_OK) == 0});
 }
 
-void Agent::start(const json& message) {
-  world_ = number_in(message, "world");
-  const auto ranks = message.find("ranks");
+void Agent::start(const to_agent::Start& start) {
+  world_ = start.world;
   if (!state_ && is_run_number(run_)) {
     take_state();
   }
-  if (!state_ || ranks == message.end() || !ranks->is_array()) {
+  if (!state_) {
     throw InputError("a world was to start before it was told of");
   }
   ranks_finished_ = false;
   keeps_ = true;
   note_that_ranks_start();
-  if (const auto files = message.find("files"); files != message.end() && files->is_object()) {
-    for (const auto& [name, text] : files->items()) {
-      if (is_mirrored_name(name) && text.is_string()) {
-        write_atomically(state_->path() / name, text.get<std::string>());
-      }
+  for (const auto& [name, text] : start.files) {
+    if (is_mirrored_name(name)) {
+      write_atomically(state_->path() / name, text);
     }
   }
-  if (number_in(message, "forget") != 0) {
+  if (start.forget) {
     state_->forget_kept();
   }
   test_point("ranks_start");
-  for (const json& rank : *ranks) {
-    start_rank(message, rank.is_number_integer() ? rank.get<int>() : 0);
+  for (const int rank : start.ranks) {
+    start_rank(start, rank);
   }
 }
 
-void Agent::start_rank(const json& message, int rank) {
+void Agent::start_rank(const to_agent::Start& start, int rank) {
   constexpr int kPmi = 3;
   constexpr int kStatus = 4;
   auto [pmi, rank_pmi] = socket_pair();
@@ -560,26 +574,23 @@ void Agent::start_rank(const json& message, int rank) {
                                          {kPmi, rank_pmi.number()},
                                          {kStatus, rank_status.number()}}};
   // Files that came with the message are here in a folder that may have another name.
-  const std::filesystem::path sent_from = text_in(message, "folder");
-  for (const json& word : message.at("words")) {
-    const std::filesystem::path path = word.get<std::string>();
+  const std::filesystem::path sent_from = start.folder;
+  for (const std::filesystem::path path : start.words) {
     program.words.push_back(!sent_from.empty() && path.parent_path() == sent_from
                                 ? (state_->path() / path.filename()).string()
                                 : path.string());
   }
-  const std::size_t here = message.at("ranks").size();
   program.environment["PMI_FD"] = fmt::format("{}", kPmi);
   program.environment["PMI_RANK"] = fmt::format("{}", rank);
-  program.environment["PMI_SIZE"] = fmt::format("{}", number_in(message, "size", 1));
-  program.environment["MPI_LOCALNRANKS"] = fmt::format("{}", here);
-  program.environment["MPI_LOCALRANKID"] =
-      fmt::format("{}", rank - message.at("ranks").front().get<int>());
-  program.environment["TESSERA_AGENT_FD"] = fmt::format("{}", kStatus);
-  program.environment["TESSERA_STATE_DIR"] = state_->path().string();
-  program.environment["TESSERA_FAULTS"] = (state_->path() / kFaultsName).string();
-  program.environment["TESSERA_COMMAND"] = message.value("typed", json::array()).dump();
-  if (number_in(message, "again") != 0) {
-    program.environment["TESSERA_STARTED_AGAIN"] = "1";
+  program.environment["PMI_SIZE"] = fmt::format("{}", start.size);
+  program.environment["MPI_LOCALNRANKS"] = fmt::format("{}", start.ranks.size());
+  program.environment["MPI_LOCALRANKID"] = fmt::format("{}", rank - start.ranks.front());
+  program.environment[rank_variable::kAgent] = fmt::format("{}", kStatus);
+  program.environment[rank_variable::kStateFolder] = state_->path().string();
+  program.environment[rank_variable::kFaults] = (state_->path() / kFaultsName).string();
+  program.environment[rank_variable::kCommand] = text_of_words(start.typed);
+  if (start.again) {
+    program.environment[rank_variable::kStartedAgain] = "1";
   }
   ranks_.emplace_back(
       rank, ChildProcess(program), LineStream(std::move(pmi)), LineStream(std::move(status)));
@@ -600,14 +611,18 @@ void Agent::signal_ranks(int number) {
 }
 
 // Of an older world: those ranks are gone.
-void Agent::tell_rank(const json& message) {
-  if (number_in(message, "world") != world_) {
-    return;
-  }
-  const bool pmi = text_in(message, "do") == "pmi";
+void Agent::take(const PmiLine& message) {
   for (RankProcess& rank : ranks_) {
-    if (!pmi || rank.rank == number_in(message, "rank", -1)) {
-      (pmi ? rank.pmi : rank.status).send(text_in(message, "line"));
+    if (message.world == world_ && rank.rank == message.rank) {
+      rank.pmi.send(message.line);
+    }
+  }
+}
+
+void Agent::take(const to_agent::Pause& message) {
+  for (RankProcess& rank : ranks_) {
+    if (message.world == world_) {
+      rank.status.send(line_of(to_rank::Pause{}));
     }
   }
 }
@@ -618,25 +633,21 @@ void Agent::look_at_rank(RankProcess& rank) {
       rank.aborted = code;
       rank.process.kill_group();
     }
-    supervisor_.send(json{{"is", "pmi"}, {"world", world_}, {"rank", rank.rank}, {"line", line}});
+    send(PmiLine{world_, rank.rank, line});
   }
   for (const std::string& line : rank.status.receive()) {
     rank.heard_s = now_s();
     rank.speaks = true;
     rank.told_late = false;
-    auto message = message_in(line);
-    if (message && message->find("beat") == message->end()) {
-      supervisor_.send(
-          json{{"is", "status"}, {"world", world_}, {"rank", rank.rank}, {"status", *message}});
+    const auto message = message_in<of_rank::Message>(line);
+    if (message && !std::holds_alternative<of_rank::Beat>(*message)) {
+      send(to_supervisor::Status{world_, rank.rank, *message});
     }
   }
   const double silent_s = now_s() - rank.heard_s;
   if (rank.speaks && !rank.told_late && silent_s > limit_s_ && !rank.process.look()) {
     rank.told_late = true;
-    supervisor_.send(json{{"is", "late"},
-                          {"world", world_},
-                          {"rank", rank.rank},
-                          {"silent_ms", static_cast<Index>(silent_s * 1000)}});
+    send(to_supervisor::Late{world_, rank.rank, static_cast<Index>(silent_s * 1000)});
   }
 }
 
@@ -652,13 +663,12 @@ void Agent::look_at_ranks() {
     look_at_rank(*rank);  // what it said last
     const ProcessEnd end = rank->aborted ? ProcessEnd{*rank->aborted, 0} : *rank->process.look();
     const Index kills = kills_for_memory();
-    supervisor_.send(json{{"is", "exit"},
-                          {"world", world_},
-                          {"rank", rank->rank},
-                          {"code", end.code},
-                          {"signal", end.signal},
-                          {"limits", limits_of_ranks(std::ssize(ranks_))},
-                          {"memory", kills > killed_for_memory_ ? 1 : 0}});
+    send(to_supervisor::Exit{.world = world_,
+                             .rank = rank->rank,
+                             .code = end.code,
+                             .signal = end.signal,
+                             .limits = limits_of_ranks(std::ssize(ranks_)),
+                             .memory = kills > killed_for_memory_});
     killed_for_memory_ = kills;
     ranks_finished_ = ranks_finished_ || (end.code == 0 && end.signal == 0);
     rank = ranks_.erase(rank);

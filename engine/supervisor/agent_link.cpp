@@ -17,7 +17,7 @@ std::vector<std::string> agent_command(const AgentStart& how, const std::string&
   return words;
 }
 
-void AgentLink::start(const AgentStart& how, bool quiet, const nlohmann::json& hello) {
+void AgentLink::start(const AgentStart& how, bool quiet, const to_agent::Hello& hello) {
   constexpr int kOutput = 3;
   drop();
   auto [mine, theirs] = socket_pair();
@@ -49,9 +49,9 @@ void AgentLink::drop() {
   state_ = State::Absent;
 }
 
-void AgentLink::send(const nlohmann::json& message) {
+void AgentLink::send(const to_agent::Message& message) {
   if (stream_) {
-    stream_->send(message);
+    stream_->send(line_of(message));
   }
 }
 
@@ -61,11 +61,11 @@ void AgentLink::flush() {
   }
 }
 
-std::vector<nlohmann::json> AgentLink::receive() {
-  std::vector<nlohmann::json> messages;
+std::vector<to_supervisor::Message> AgentLink::receive() {
+  std::vector<to_supervisor::Message> messages;
   if (stream_) {
     for (const std::string& line : stream_->receive()) {
-      if (auto message = message_in(line)) {
+      if (auto message = message_in<to_supervisor::Message>(line)) {
         heard_s_ = now_s();
         messages.push_back(std::move(*message));
       }

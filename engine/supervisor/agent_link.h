@@ -9,6 +9,7 @@
 #include "engine/supervisor/child_process.h"
 #include "engine/supervisor/host_list.h"
 #include "engine/supervisor/message_stream.h"
+#include "engine/supervisor/protocol.h"
 
 namespace tessera::engine {
 
@@ -31,15 +32,15 @@ class AgentLink {
 
   // Starts an agent there, without a word of ssh where it cannot if `quiet`; `hello` is what it is
   // told first. Throws InputError.
-  void start(const AgentStart& how, bool quiet, const nlohmann::json& hello);
+  void start(const AgentStart& how, bool quiet, const to_agent::Hello& hello);
   // The agent has answered.
   void ready() { state_ = State::Ready; }
   // Ends the connection, and the remote shell with it.
   void drop();
 
-  void send(const nlohmann::json& message);
+  void send(const to_agent::Message& message);
   // What has come; `heard_s()` is when something came last.
-  [[nodiscard]] std::vector<nlohmann::json> receive();
+  [[nodiscard]] std::vector<to_supervisor::Message> receive();
   void flush();
   // Whether the other end, or the remote shell, has gone.
   [[nodiscard]] bool is_over();

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "engine/supervisor/protocol.h"
 
 namespace tessera::engine {
 
@@ -23,7 +25,7 @@ class MirrorSource {
   explicit MirrorSource(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // The next part of what the copy lacks; nothing where it is complete as far as is known now.
-  [[nodiscard]] std::optional<nlohmann::json> next();
+  [[nodiscard]] std::optional<to_agent::FilePart> next();
 
   // The copy is another one, of which nothing is known.
   void start_anew() { copied_.clear(); }
@@ -32,11 +34,13 @@ class MirrorSource {
   struct Copied {
     std::uint64_t inode = 0;
     std::int64_t changed_ns = 0;
-    std::int64_t bytes = 0;  // that were sent
-    bool whole = false;      // and all that there were when it was looked at
+    std::int64_t bytes = 0;               // that were sent
+    bool whole = false;                   // and all that there were when it was looked at
+    std::vector<unsigned char> end = {};  // what was sent last: it tells a file that was cut and
+                                          // has grown again
   };
-  [[nodiscard]] std::optional<nlohmann::json> next_of(const std::filesystem::path& path,
-                                                      Copied& copied) const;
+  [[nodiscard]] std::optional<to_agent::FilePart> next_of(const std::filesystem::path& path,
+                                                          Copied& copied) const;
 
   std::filesystem::path folder_;
   std::map<std::string, Copied> copied_;
@@ -47,7 +51,7 @@ class MirrorCopy {
  public:
   explicit MirrorCopy(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  void take(const nlohmann::json& part);
+  void take(const to_agent::FilePart& part);
 
  private:
   std::filesystem::path folder_;

@@ -3,34 +3,31 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/supervision.h"
 
 namespace tessera::engine {
 
 void HangWatch::begin() {
-  phase_.clear();
+  phase_ = {};
   stuck_.clear();
 }
 
-void HangWatch::take(int rank, const nlohmann::json& status, double now_s) {
-  if (rank == 0 && status.find("phase") != status.end()) {
-    phase_ = text_in(status, "phase");
-    steps_ = number_in(status, "steps");
-    bytes_ = number_in(status, "bytes");
+void HangWatch::take(int rank, const of_rank::Message& message, double now_s) {
+  if (const auto* const phase = std::get_if<of_rank::Phase>(&message);
+      phase != nullptr && rank == 0) {
+    phase_ = *phase;
     since_s_ = now_s;
-  }
-  if (status.find("works") != status.end()) {
+  } else if (std::holds_alternative<of_rank::Works>(message)) {
     worked_s_ = now_s;
     stuck_.erase(rank);
-  } else if (status.find("stuck") != status.end()) {
+  } else if (std::holds_alternative<of_rank::Stuck>(message)) {
     stuck_.insert(rank);
   }
 }
 
 std::optional<HangWatch::Hang> HangWatch::look(const Progress& progress, double now_s) const {
-  const auto late_s =
-      longest_phase_s(phase_, {.step_s = progress.step_s, .steps = steps_, .bytes = bytes_});
+  const auto late_s = longest_phase_s(
+      phase_.phase, {.step_s = progress.step_s, .steps = phase_.steps, .bytes = phase_.bytes});
   const double moved_s = std::max(progress.moved_s, since_s_);
   if (!late_s) {
     const double idle_s = now_s - std::max(moved_s, worked_s_);

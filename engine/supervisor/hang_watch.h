@@ -4,12 +4,11 @@
 
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "partitioner/base/region.h"
+#include "engine/supervisor/protocol.h"
 
 namespace tessera::engine {
 
@@ -19,9 +18,9 @@ class HangWatch {
 
   // Ranks start.
   void begin();
-  // What a rank has told: a phase, rank 0's counts; that it works; that it is stuck.
-  void take(int rank, const nlohmann::json& status, double now_s);
-  [[nodiscard]] const std::string& phase() const { return phase_; }
+  // A phase, of which rank 0's counts; that a rank works, or is stuck; others say nothing here.
+  void take(int rank, const of_rank::Message& message, double now_s);
+  [[nodiscard]] RankPhase phase() const { return phase_.phase; }
 
   struct Progress {
     double moved_s = 0;  // when ranks were started or have finished a step last
@@ -37,9 +36,7 @@ class HangWatch {
 
  private:
   double silence_s_;
-  std::string phase_;  // of rank 0
-  Index steps_ = 0;    // what it should take at most, 0: unknown
-  Index bytes_ = 0;    // that it may have to write
+  of_rank::Phase phase_;  // of rank 0
   double since_s_ = 0;
   double worked_s_ = 0;  // when a rank has shown a sign of work
   std::set<int> stuck_;  // ranks that have shown none for long, and do not wait for others either

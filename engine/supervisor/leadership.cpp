@@ -2,13 +2,17 @@
 
 #include <cerrno>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
-#include "engine/supervisor/message_stream.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
+
+namespace {
+constexpr double kMilliseconds = 1000;
+}  // namespace
 
 bool is_there(const HeardSupervisor& heard, double now_s, double lately_s) {
   const bool lately = heard.heard_s <= now_s && now_s - heard.heard_s < lately_s;
@@ -31,7 +35,6 @@ Claim judged(const SupervisorId& mine,
 }
 
 void write_heard(const std::filesystem::path& file, const HeardSupervisor& heard) {
-  constexpr double kMilliseconds = 1000;
   try {
     write_atomically(file,
                      nlohmann::json{{"generation", heard.id.generation},
@@ -47,14 +50,16 @@ void write_heard(const std::filesystem::path& file, const HeardSupervisor& heard
 }
 
 std::optional<HeardSupervisor> read_heard(const std::filesystem::path& file) {
-  const auto message = message_in(read_json_text(file).value_or(""));
-  if (!message || text_in(*message, "supervisor").empty()) {
+  const auto heard = nlohmann::json::parse(read_json_text(file).value_or(""), nullptr, false);
+  try {
+    return HeardSupervisor{
+        {heard.at("generation").get<Index>(), heard.at("supervisor").get<std::string>()},
+        heard.at("leads").get<int>() != 0,
+        heard.at("heard_ms").get<double>() / kMilliseconds,
+        heard.at("agent").get<pid_t>()};
+  } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
-  return HeardSupervisor{{number_in(*message, "generation"), text_in(*message, "supervisor")},
-                         number_in(*message, "leads") != 0,
-                         static_cast<double>(number_in(*message, "heard_ms")) / 1000,
-                         static_cast<pid_t>(number_in(*message, "agent"))};
 }
 
 }  // namespace tessera::engine

@@ -34,6 +34,7 @@ void RunCopy::keep(std::deque<AgentLink>& agents, const Roster& roster) {
   while (agent.stream() != nullptr && agent.stream()->unsent_bytes() < kMostUnsent) {
     const auto part = source_.next();
     if (!part) {
+      whole_now_ = std::exchange(fills_, false);
       next_s_ = now_s() + kBetween_s;
       return;
     }
@@ -50,21 +51,23 @@ void RunCopy::choose_device(std::deque<AgentLink>& agents, const Roster& roster)
       asked_ = device;
       token_ = "standby-" + new_run_number();
       std::ofstream(folder_ / token_) << '\n';
-      link(agents, device).send(nlohmann::json{{"do", "look"}, {"file", token_}});
+      link(agents, device).send(to_agent::Look{token_});
     }
   }
 }
 
-void RunCopy::take_look(int device, const nlohmann::json& message) {
-  if (device != asked_ || text_in(message, "file") != token_) {
+void RunCopy::take_look(int device, const to_supervisor::Look& look) {
+  if (device != asked_ || look.file != token_) {
     return;
   }
   std::error_code error;
   std::filesystem::remove(folder_ / token_, error);
   asked_ = -1;
-  shared_ = message.value("there", false);
+  shared_ = look.there;
   if (!shared_) {
     device_ = device;
+    begins_ = true;
+    fills_ = true;
     source_.start_anew();
   }
 }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "engine/supervisor/agent_link.h"
 #include "engine/supervisor/folder_mirror.h"
@@ -23,7 +24,11 @@ class RunCopy {
   void keep(std::deque<AgentLink>& agents, const Roster& roster);
 
   // Whether a device sees the folder: an answer to what keep() has asked it.
-  void take_look(int device, const nlohmann::json& message);
+  void take_look(int device, const to_supervisor::Look& look);
+
+  // Once after each change of the device that has it: at first, and when all of it is there.
+  [[nodiscard]] bool begins() { return std::exchange(begins_, false); }
+  [[nodiscard]] bool is_whole_now() { return std::exchange(whole_now_, false); }
 
   // Before the end: sends what is left, without a pause. Returns whether nothing is.
   [[nodiscard]] bool finish(std::deque<AgentLink>& agents, const Roster& roster);
@@ -40,7 +45,10 @@ class RunCopy {
   int asked_ = -1;       // whether it sees the folder itself
   std::string token_;    // that it is to look for
   bool shared_ = false;  // it does
-  double next_s_ = 0;    // when there may be more to send
+  bool begins_ = false;
+  bool fills_ = false;  // device_ has not all of it yet
+  bool whole_now_ = false;
+  double next_s_ = 0;  // when there may be more to send
 };
 
 }  // namespace tessera::engine

@@ -19,11 +19,9 @@ namespace tessera::engine {
 
 namespace {
 
-using nlohmann::json;
-
 // Those of one machine listen on its loopback alone, unless somebody has said otherwise.
-json environment_for_ranks(bool of_one_machine) {
-  json variables = json::object();
+std::map<std::string, std::string> environment_for_ranks(bool of_one_machine) {
+  std::map<std::string, std::string> variables;
   if (of_one_machine) {
     variables["UCX_NET_DEVICES"] = "lo";
   }
@@ -70,17 +68,16 @@ void RunDevices::start_agent(int device) {
   // What ssh says of a device that is away is said once.
   link(device).start(request_.agents,
                      leads_,
-                     json{{"do", "hello"},
-                          {"run", record_.run_number},
-                          {"limit_ms", static_cast<Index>(silence_s_ * 1000)},
-                          {"folder", record_.folder},
-                          {"place", device},
-                          {"host", name_of(device)},
-                          {"ranks", link(device).host().ranks},
-                          {"takes_over", request_.takes_over ? 1 : 0},
-                          {"leads", leads_ ? 1 : 0},
-                          {"record", to_json(record_)},
-                          {"environment", environment_for_ranks(size() == 1)}});
+                     {.run = record_.run_number,
+                      .host = name_of(device),
+                      .ranks = link(device).host().ranks,
+                      .limit_ms = static_cast<Index>(silence_s_ * 1000),
+                      .folder = record_.folder,
+                      .environment = environment_for_ranks(size() == 1),
+                      .place = device,
+                      .takes_over = request_.takes_over,
+                      .leads = leads_,
+                      .record = record_});
 }
 
 void RunDevices::reach_all() {
@@ -136,7 +133,7 @@ void RunDevices::wait_for_agents() {
          !finished_ && (now_s() < begun_s + kLongest_s || asks_again())) {
     wait();
     for (int device = 0; device < size(); ++device) {
-      for (const json& message : link(device).receive()) {
+      for (const to_supervisor::Message& message : link(device).receive()) {
         (void)take(device, message);
       }
     }
@@ -201,30 +198,33 @@ void RunDevices::wait() {
   }
   if (now_s() - beat_s_ >= kBeat_s) {
     beat_s_ = now_s();
-    tell_all(json{{"do", "beat"}});
+    tell_all(to_agent::Beat{});
   }
 }
 
-bool RunDevices::take(int device, const json& message) {
-  const std::string what = text_in(message, "is");
-  if (what == "hello") {
-    take_hello(device, message);
-  } else if (what == "heard") {
+bool RunDevices::take(int device, const to_supervisor::Message& message) {
+  if (const auto* const hello = std::get_if<to_supervisor::Hello>(&message)) {
+    take_hello(device, *hello);
+  } else if (std::holds_alternative<to_supervisor::Heard>(message)) {
     take_refusal(device);
-  } else if (what == "superseded") {
+  } else if (std::holds_alternative<to_supervisor::Superseded>(message)) {
     say("another device has taken this run over: it ends here");
     led_by_another_ = true;
-  } else if (what == "finished") {
-    finished_ = true;
-    led_by_another_ = !link(device).is_here();
-    say(led_by_another_ ? fmt::format("this run has finished: {} has its folder", name_of(device))
-                        : fmt::format("the run in {} has finished", record_.run_folder));
-  } else if (what == "problem") {
-    take_problem(device, name_of(device) + ": " + text_in(message, "text"));
+  } else if (std::holds_alternative<to_supervisor::Finished>(message)) {
+    take_finished(device);
+  } else if (const auto* const problem = std::get_if<to_supervisor::Problem>(&message)) {
+    take_problem(device, name_of(device) + ": " + problem->text);
   } else {
     return false;
   }
   return true;
+}
+
+void RunDevices::take_finished(int device) {
+  finished_ = true;
+  led_by_another_ = !link(device).is_here();
+  say(led_by_another_ ? fmt::format("this run has finished: {} has its folder", name_of(device))
+                      : fmt::format("the run in {} has finished", record_.run_folder));
 }
 
 // The device has promised itself to another supervisor.
@@ -257,23 +257,23 @@ void RunDevices::take_problem(int device, const std::string& what) {
   }
 }
 
-void RunDevices::expect_same_program(int device, const json& message) const {
-  if (text_in(message, "version") != request_.version) {
+void RunDevices::expect_same_program(int device, const to_supervisor::Hello& hello) const {
+  if (hello.version != request_.version) {
     throw InputError(fmt::format("{} runs another program ({}) than this machine ({})",
                                  name_of(device),
-                                 printable(text_in(message, "version")),
+                                 printable(hello.version),
                                  request_.version));
   }
-  if (number_in(message, "folder_there", 1) == 0 || message.value("folder_there", true) == false) {
+  if (!hello.folder_there) {
     throw InputError(fmt::format("{}: there is no folder {}, in which the run was started here",
                                  name_of(device),
                                  record_.folder));
   }
 }
 
-void RunDevices::take_hello(int device, const json& message) {
+void RunDevices::take_hello(int device, const to_supervisor::Hello& hello) {
   try {
-    expect_same_program(device, message);
+    expect_same_program(device, hello);
   } catch (const InputError& error) {
     if (!leads_) {
       throw;
@@ -335,7 +335,7 @@ void RunDevices::leave_out(int device) {
   }
 }
 
-void RunDevices::tell_all(const json& message) {
+void RunDevices::tell_all(const to_agent::Message& message) {
   for (AgentLink& agent : agents_) {
     agent.send(message);
   }
@@ -343,7 +343,7 @@ void RunDevices::tell_all(const json& message) {
 
 void RunDevices::end(bool remove) {
   constexpr double kLongest_s = 5;
-  tell_all(json{{"do", "end"}, {"remove", remove ? 1 : 0}});
+  tell_all(to_agent::End{remove});
   const double begun_s = now_s();
   const auto is_left = [](AgentLink& agent) { return agent.is_ready() && !agent.is_over(); };
   while (now_s() < begun_s + kLongest_s && std::any_of(agents_.begin(), agents_.end(), is_left)) {

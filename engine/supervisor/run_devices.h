@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +47,7 @@ class RunDevices {
   // Sends what waits, gives signs of life, and waits a moment for messages.
   void wait();
   // Of an agent about itself; false where the message is about something else.
-  [[nodiscard]] bool take(int device, const nlohmann::json& message);
+  [[nodiscard]] bool take(int device, const to_supervisor::Message& message);
   // Another supervisor has the run or has finished it: this one is to end.
   [[nodiscard]] bool are_led_by_another() const { return led_by_another_; }
   // The run has finished, as its folder on a device says.
@@ -64,7 +63,7 @@ class RunDevices {
   // It takes no part until it was there for long enough.
   void leave_out(int device);
 
-  void tell_all(const nlohmann::json& message);
+  void tell_all(const to_agent::Message& message);
   // Ends all agents; `remove`: and what their ranks have kept.
   void end(bool remove);
   // Takes in what agents say, and forgets it.
@@ -74,9 +73,10 @@ class RunDevices {
   void wait_for_agents();
   void start_refused_agents();
   void leave_out_missing();
-  void expect_same_program(int device, const nlohmann::json& message) const;
+  void expect_same_program(int device, const to_supervisor::Hello& hello) const;
   void take_problem(int device, const std::string& what);
-  void take_hello(int device, const nlohmann::json& message);
+  void take_hello(int device, const to_supervisor::Hello& hello);
+  void take_finished(int device);
   void take_refusal(int device);
   void say(const std::string& text) const;
 

@@ -20,6 +20,7 @@ namespace tessera::engine {
 namespace {
 
 constexpr Index kMostGenerations = 1'000'000'000;  // one more is a number still
+constexpr Index kMostRanks = 1'000'000;            // of a host: fewer start, as its agent says
 
 // A record names programs that are run as this user: that of somebody else, put into a folder that
 // many can write to, would be theirs to choose. None where it cannot be read.
@@ -56,57 +57,49 @@ Index whole_number_in(const nlohmann::json& value, Index most) {
 
 }  // namespace
 
-nlohmann::json to_json(const SupervisorRecord& record) {
+void to_json(nlohmann::json& object, const SupervisorRecord& record) {
   nlohmann::json hosts = nlohmann::json::array();
   for (const Host& host : record.hosts) {
     hosts.push_back({{"name", host.name}, {"ranks", host.ranks}});
   }
-  return {{"run_number", record.run_number},
-          {"words", record.words},
-          {"typed", record.typed},
-          {"hosts", hosts},
-          {"folder", record.folder},
-          {"run_folder", record.run_folder},
-          {"remote_shell", record.remote_shell},
-          {"generation", record.generation},
-          {"supervisor", record.supervisor},
-          {"last_step", record.last_step},
-          {"witness", record.witness},
-          {"interface", record.interface},
-          {"leader", record.leader}};
+  object = {{"run_number", record.run_number},
+            {"words", record.words},
+            {"typed", record.typed},
+            {"hosts", hosts},
+            {"folder", record.folder},
+            {"run_folder", record.run_folder},
+            {"remote_shell", record.remote_shell},
+            {"generation", record.generation},
+            {"copies", record.copies},
+            {"supervisor", record.supervisor},
+            {"last_step", record.last_step},
+            {"witness", record.witness},
+            {"interface", record.interface},
+            {"leader", record.leader}};
 }
 
-SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
-  const auto text = text_of_own_record(file);
-  if (!text) {
-    throw InputError(fmt::format("{}: there is no record of a run that `tessera run` has begun",
-                                 printable(file.string())));
+void from_json(const nlohmann::json& object, SupervisorRecord& record) {
+  record = {};
+  record.run_number = object.at("run_number").get<std::string>();
+  record.words = object.at("words").get<std::vector<std::string>>();
+  record.folder = object.at("folder").get<std::string>();
+  record.run_folder = object.at("run_folder").get<std::string>();
+  record.remote_shell = object.at("remote_shell").get<std::string>();
+  record.generation = whole_number_in(object.at("generation"), kMostGenerations);
+  record.supervisor = object.value("supervisor", std::string());
+  // What old files lack.
+  record.copies = object.value("copies", Index{0});
+  record.witness = object.value("witness", std::string());
+  record.interface = object.value("interface", std::string());
+  record.typed = object.value("typed", std::vector<std::string>());
+  record.leader = object.value("leader", std::string());
+  for (const nlohmann::json& host : object.at("hosts")) {
+    record.hosts.push_back({host.at("name").get<std::string>(),
+                            static_cast<int>(whole_number_in(host.at("ranks"), kMostRanks))});
   }
-  SupervisorRecord record;
-  try {
-    const nlohmann::json read = nlohmann::json::parse(*text);
-    record.run_number = read.at("run_number").get<std::string>();
-    record.words = read.at("words").get<std::vector<std::string>>();
-    record.folder = read.at("folder").get<std::string>();
-    record.run_folder = read.at("run_folder").get<std::string>();
-    record.remote_shell = read.at("remote_shell").get<std::string>();
-    record.generation = whole_number_in(read.at("generation"), kMostGenerations);
-    record.supervisor = read.value("supervisor", std::string());
-    record.witness = read.value("witness", std::string());  // what old files lack, as the next two
-    record.interface = read.value("interface", std::string());
-    record.typed = read.value("typed", std::vector<std::string>());
-    record.leader = read.value("leader", std::string());
-    for (const nlohmann::json& host : read.at("hosts")) {
-      record.hosts.push_back(
-          {host.at("name").get<std::string>(),
-           static_cast<int>(whole_number_in(host.at("ranks"), kMostRanksOfHost))});
-    }
-    std::vector<int> all(record.hosts.size());
-    std::iota(all.begin(), all.end(), 0);
-    record.last_step = read.value("last_step", all);
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(printable(file.string()) + " is damaged");
-  }
+  std::vector<int> all(record.hosts.size());
+  std::iota(all.begin(), all.end(), 0);
+  record.last_step = object.value("last_step", all);
   const bool sound =
       is_run_number(record.run_number) && !record.words.empty() && !record.hosts.empty() &&
       record.hosts.size() <= kMostHosts &&
@@ -120,9 +113,27 @@ SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
         return is_host_name(host.name) && host.ranks >= 1;
       });
   if (!sound) {
+    throw InputError("the record of the run is damaged");
+  }
+}
+
+std::string text_of(const SupervisorRecord& record) {
+  return nlohmann::json(record).dump(1) + "\n";
+}
+
+SupervisorRecord read_supervisor_record(const std::filesystem::path& file) {
+  const auto text = text_of_own_record(file);
+  if (!text) {
+    throw InputError(fmt::format("{}: there is no record of a run that `tessera run` has begun",
+                                 printable(file.string())));
+  }
+  try {
+    return nlohmann::json::parse(*text).get<SupervisorRecord>();
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(printable(file.string()) + " is damaged");
+  } catch (const InputError&) {
     throw InputError(printable(file.string()) + " is damaged");
   }
-  return record;
 }
 
 SupervisorId supervisor_of(const std::filesystem::path& file) {

@@ -25,6 +25,7 @@ struct SupervisorRecord {
   std::string run_folder;          // absolute
   std::string remote_shell;
   Index generation = 0;        // how often a supervisor has taken over or gone on
+  Index copies = 0;            // how often a device was chosen to have a copy of the run folder
   std::string supervisor;      // number of the one that has written it; empty: none has
   std::vector<int> last_step;  // places of the devices that the last finished step had
   std::string witness;         // that a half of them asks; empty: the gateway of the default route
@@ -32,7 +33,12 @@ struct SupervisorRecord {
   std::string leader;          // device of that supervisor
 };
 
-[[nodiscard]] nlohmann::json to_json(const SupervisorRecord& record);
+// As such a file has it.
+[[nodiscard]] std::string text_of(const SupervisorRecord& record);
+// For the JSON library, which throws what is missing or of another type as its own exceptions.
+// Throws InputError, without a name of a file, where it is damaged otherwise.
+void to_json(nlohmann::json& object, const SupervisorRecord& record);
+void from_json(const nlohmann::json& object, SupervisorRecord& record);
 
 // Throws InputError where the file is missing or damaged, and where it belongs to another user or
 // may be written by every user: what it names is run.

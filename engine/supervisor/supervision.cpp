@@ -1,22 +1,21 @@
 #include "engine/supervisor/supervision.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <string>
 
 namespace tessera::engine {
 
-std::optional<double> longest_phase_s(std::string_view phase, const PhaseLength& known) {
+std::optional<double> longest_phase_s(RankPhase phase, const PhaseLength& known) {
   constexpr double kLeast_s = 30;
   constexpr double kTimes = 20;
-  if (phase == "steps" && known.step_s > 0) {
+  if (phase == RankPhase::Steps && known.step_s > 0) {
     return std::max(kLeast_s, kTimes * known.step_s);
   }
-  if (phase == "test" && known.step_s > 0 && known.steps > 0) {
+  if (phase == RankPhase::Test && known.step_s > 0 && known.steps > 0) {
     return std::max(kLeast_s, kTimes * known.step_s * static_cast<double>(known.steps));
   }
-  if (phase == "saving") {
+  if (phase == RankPhase::Saving) {
     constexpr double kLeastSaving_s = 120;
     constexpr double kBytesPer_s = 2e6 / 8;
     return kLeastSaving_s + static_cast<double>(std::max<Index>(known.bytes, 0)) / kBytesPer_s;
@@ -27,26 +26,6 @@ std::optional<double> longest_phase_s(std::string_view phase, const PhaseLength&
 double longest_idle_s(double silence_s) {
   constexpr double kSilences = 40;
   return kSilences * silence_s;
-}
-
-bool travels(std::string_view variable) {
-  constexpr std::array kFamilies{"OMP_", "GOMP_", "UCX_", "MPICH_", "MPIR_", "TESSERA_"};
-  constexpr std::array kAgents{"TESSERA_STATE_DIR",
-                               "TESSERA_AGENT_FD",
-                               "TESSERA_COMMAND",
-                               "TESSERA_FAULTS",
-                               "TESSERA_STARTED_AGAIN"};
-  for (const std::string_view own : kAgents) {
-    if (variable == own) {
-      return false;
-    }
-  }
-  for (const std::string_view family : kFamilies) {
-    if (variable.substr(0, family.size()) == family) {
-      return true;
-    }
-  }
-  return variable == "LANG" || variable.substr(0, 3) == "LC_";
 }
 
 namespace {

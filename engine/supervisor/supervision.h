@@ -1,13 +1,10 @@
-// What supervisor and agents have in common: the times by which they judge each other, and what of
-// the supervisor's environment ranks have on every device.
+// The times by which supervisor and agents judge each other.
 
 #pragma once
 
-#include <csignal>
 #include <optional>
-#include <string_view>
 
-#include "partitioner/base/region.h"
+#include "engine/supervisor/protocol.h"
 
 namespace tessera::engine {
 
@@ -28,11 +25,6 @@ inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kBegunName = "begun";
 inline constexpr const char* kFaultsName = "faults.jsonl";
 
-// Exit code of a rank that a signal has asked to end: this, and the signal.
-inline constexpr int kSignalled = 128;
-// A rank that was asked to pause has ended after a whole step, with its state kept.
-inline constexpr int kPaused = kSignalled + SIGUSR1;
-
 // What is known of how long a phase of training may take.
 struct PhaseLength {
   double step_s = 0;  // of a usual step; 0: unknown
@@ -43,23 +35,17 @@ struct PhaseLength {
 // After how long without a finished step ranks count as hanging, though they give signs of life;
 // nothing: nobody can say, and longest_idle_s() counts.
 //
-// "steps":  20 usual ones, and 30 s, which a disk that is slow once may take.
-// "test":   the same of its steps: a test has no backward pass, so it takes less than that.
-// "saving": what it has to write, at an eighth of what the slowest class of SD cards promises, and
-//           2 minutes. A process that waits for its disk shows no sign of work.
-// others:   nothing predicts how long pictures are listed and read, a partition is searched, a
-// state
-//           is restored, or the first step takes.
-[[nodiscard]] std::optional<double> longest_phase_s(std::string_view phase,
-                                                    const PhaseLength& known);
+// Steps:  20 usual ones, and 30 s, which a disk that is slow once may take.
+// Test:   the same of its steps: a test has no backward pass, so it takes less than that.
+// Saving: what it has to write, at an eighth of what the slowest class of SD cards promises, and
+//         2 minutes. A process that waits for its disk shows no sign of work.
+// Setup:  nothing predicts how long pictures are listed and read, a partition is searched, a state
+//         is restored, or the first step takes.
+[[nodiscard]] std::optional<double> longest_phase_s(RankPhase phase, const PhaseLength& known);
 
 // After how long without a sign of work of any rank (see work_watch.h) they count as hanging where
 // that is all there is to judge by: 2 minutes, with the usual `silence_s`.
 [[nodiscard]] double longest_idle_s(double silence_s);
-
-// Whether a variable is set for ranks on all devices: what steers OpenMP, MPICH, UCX and this
-// program, but for what agents set themselves.
-[[nodiscard]] bool travels(std::string_view variable);
 
 // Processes that the kernel has killed on this machine, or in this control group, since memory ran
 // out; 0 where it does not say.

@@ -24,6 +24,7 @@
 #include "engine/supervisor/world.h"
 #include "engine/supervisor/world_start.h"
 #include "engine/system/clock.h"
+#include "engine/system/exit_code.h"
 #include "engine/system/stop_request.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -32,10 +33,6 @@
 namespace tessera::engine {
 
 namespace {
-
-using nlohmann::json;
-
-constexpr int kNoGoingOn = 75;
 
 // From a rank's end until all others have ended by themselves.
 constexpr double kLongestEnd_s = 70;
@@ -91,12 +88,13 @@ class SupervisedRun {
  private:
   int go_on_to_the_end();
   void take_messages();
-  void take(int device, const json& message);
-  void take_of_rank(int device, int rank, const json& message);
-  void take_status(int device, int rank, const json& message);
+  void take(int device, const to_supervisor::Message& message);
+  void take_of_rank(int device, const PmiLine& message);
+  void take_of_rank(int device, const to_supervisor::Status& message);
+  void take_of_rank(int device, const to_supervisor::Late& message);
+  void take_of_rank(int device, const to_supervisor::Exit& exit);
   void take_step(Index step, Index last);
   void note_devices_of_step();
-  void take_exit(int rank, const json& message);
   void look_at_leadership();
   void look_at_signals();
   void look_at_agents();
@@ -114,6 +112,7 @@ class SupervisedRun {
   void stop_unsaved();
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
+  void look_at_copy();
   void finish_copy();
   void keep_aside();
   [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
@@ -176,11 +175,12 @@ int SupervisedRun::go_on_to_the_end() {
   look_at_leadership();
   if (!exit_code_ && request_.takes_over &&
       !std::filesystem::exists(std::filesystem::path(record_.run_folder) / kRecordName)) {
-    return kNoGoingOn;  // another device has it: this one was to learn whether the run has finished
+    return kOthersMissing;  // another device has it: this one was to learn whether the run has
+                            // finished
   }
   if (!exit_code_ && request_.takes_over && !presence_.is_enough()) {
     say(presence_.what_is_missing());
-    return kNoGoingOn;
+    return kOthersMissing;
   }
   if (!exit_code_) {
     if (request_.goes_on) {
@@ -201,15 +201,13 @@ int SupervisedRun::go_on_to_the_end() {
     if (!exit_code_) {
       devices_.look_for_missing(waits_);
       take_devices_back();
-      if (recorded_) {
-        copy_.keep(devices_.agents(), devices_.roster());
-      }
+      look_at_copy();
       world_start_.plan_ahead(world_ ? &*world_ : nullptr);
     }
   }
   finish_copy();
   // What ranks kept is for a run that may go on without a checkpoint.
-  devices_.end(devices_.has_finished() || (saved_ && *exit_code_ != kNoGoingOn));
+  devices_.end(devices_.has_finished() || (saved_ && *exit_code_ != kOthersMissing));
   if (devices_.are_led_by_another()) {
     keep_aside();
   }
@@ -236,7 +234,7 @@ void SupervisedRun::keep_aside() {
 
 void SupervisedRun::look_at_leadership() {
   if (devices_.are_led_by_another()) {
-    exit_code_ = kNoGoingOn;
+    exit_code_ = kOthersMissing;
   } else if (devices_.has_finished()) {
     exit_code_ = 0;
   }
@@ -245,6 +243,21 @@ void SupervisedRun::look_at_leadership() {
 std::string SupervisedRun::going_on() const {
   return fmt::format(
       "going on with {} of {} devices", devices_.roster().taking_part().size(), devices_.size());
+}
+
+// A folder that is no copy any more is older, by its record, than what all devices are told.
+void SupervisedRun::look_at_copy() {
+  if (!recorded_) {
+    return;
+  }
+  copy_.keep(devices_.agents(), devices_.roster());
+  if (copy_.begins()) {
+    ++record_.copies;
+    write_record();
+  }
+  if (copy_.is_whole_now()) {
+    devices_.tell_all(to_agent::Record{record_});
+  }
 }
 
 void SupervisedRun::finish_copy() {
@@ -258,86 +271,72 @@ void SupervisedRun::finish_copy() {
 
 void SupervisedRun::take_messages() {
   for (int device = 0; device < devices_.size(); ++device) {
-    for (const json& message : devices_.link(device).receive()) {
+    for (const to_supervisor::Message& message : devices_.link(device).receive()) {
       take(device, message);
     }
   }
 }
 
-void SupervisedRun::take(int device, const json& message) {
+void SupervisedRun::take(int device, const to_supervisor::Message& message) {
   if (devices_.take(device, message)) {
     look_at_leadership();
     return;
   }
-  if (text_in(message, "is") == "ending") {
+  if (const auto* const ending = std::get_if<to_supervisor::Ending>(&message)) {
     if (devices_.link(device).is_here()) {
-      request_stop(static_cast<int>(number_in(message, "signal", SIGTERM)));
+      request_stop(ending->signal);
     } else {
       ending_.insert(device);
     }
-    return;
-  }
-  if (text_in(message, "is") == "look") {
-    copy_.take_look(device, message);
-    return;
-  }
-  const Index rank = number_in(message, "rank", -1);
-  if (world_ && number_in(message, "world") == world_->number() && world_->has_rank(rank) &&
-      world_->device_of(static_cast<int>(rank)) == device) {
-    take_of_rank(device, static_cast<int>(rank), message);
-  }
-}
-
-void SupervisedRun::take_of_rank(int device, int rank, const json& message) {
-  const std::string what = text_in(message, "is");
-  if (what == "pmi" || what == "status") {
-    world_->hear(rank);
-  }
-  if (what == "pmi") {
-    for (const auto& answer : world_->pmi().take(rank, text_in(message, "line"))) {
-      devices_.link(world_->device_of(answer.rank))
-          .send(json{{"do", "pmi"},
-                     {"world", world_->number()},
-                     {"rank", answer.rank},
-                     {"line", answer.line}});
-    }
-  } else if (what == "status") {
-    take_status(device, rank, message);
-  } else if (what == "exit") {
-    take_exit(rank, message);
-  } else if (what == "late") {
-    fault(FaultKind::Ended,
-          device,
-          fmt::format("rank {} on {} has not answered for {:.1f} s",
-                      rank,
-                      name_of(device),
-                      static_cast<double>(number_in(message, "silent_ms")) / 1000));
+  } else if (const auto* const look = std::get_if<to_supervisor::Look>(&message)) {
+    copy_.take_look(device, *look);
+  } else {
+    std::visit(
+        [&](const auto& of_rank) {
+          if constexpr (requires { take_of_rank(device, of_rank); }) {
+            if (world_ && of_rank.world == world_->number() && world_->has_rank(of_rank.rank) &&
+                world_->device_of(of_rank.rank) == device) {
+              take_of_rank(device, of_rank);
+            }
+          }
+        },
+        message);
   }
 }
 
-void SupervisedRun::take_status(int device, int rank, const json& message) {
-  const auto found = message.find("status");
-  if (found == message.end() || !found->is_object()) {
-    return;
+void SupervisedRun::take_of_rank(int /*device*/, const PmiLine& message) {
+  world_->hear(message.rank);
+  for (const auto& answer : world_->pmi().take(message.rank, message.line)) {
+    devices_.link(world_->device_of(answer.rank))
+        .send(PmiLine{world_->number(), answer.rank, answer.line});
   }
-  const json& status = *found;
-  if (number_in(status, "saved") != 0) {
-    world_->save(rank);
-  }
-  hang_watch_.take(rank, status, now_s());
-  if (!recorded_ && hang_watch_.phase() == "steps") {  // the run has its folder
+}
+
+void SupervisedRun::take_of_rank(int device, const to_supervisor::Late& message) {
+  fault(FaultKind::Ended,
+        device,
+        fmt::format("rank {} on {} has not answered for {:.1f} s",
+                    message.rank,
+                    name_of(device),
+                    static_cast<double>(message.silent_ms) / 1000));
+}
+
+void SupervisedRun::take_of_rank(int device, const to_supervisor::Status& message) {
+  world_->hear(message.rank);
+  hang_watch_.take(message.rank, message.status, now_s());
+  if (!recorded_ && hang_watch_.phase() == RankPhase::Steps) {  // the run has its folder
     recorded_ = true;
     write_record();
   }
-  if (rank == 0 && status.find("step") != status.end()) {
-    take_step(number_in(status, "step"), number_in(status, "last"));
-  }
-  const auto silent = status.find("silent");
-  if (silent != status.end() && silent->is_array() && !silent->empty()) {
-    const json& first = silent->front();
-    const Index unheard = first.is_number_integer() ? first.get<Index>() : -1;
-    if (world_->has_rank(unheard)) {
-      const int other = world_->device_of(static_cast<int>(unheard));
+  if (std::holds_alternative<of_rank::Saved>(message.status)) {
+    world_->save(message.rank);
+  } else if (const auto* const step = std::get_if<of_rank::Step>(&message.status)) {
+    if (message.rank == 0) {
+      take_step(step->step, step->last);
+    }
+  } else if (const auto* const silent = std::get_if<of_rank::Silent>(&message.status)) {
+    if (!silent->ranks.empty() && world_->has_rank(silent->ranks.front())) {
+      const int other = world_->device_of(silent->ranks.front());
       fault(FaultKind::Unheard,
             other,
             fmt::format("{} has heard nothing of {}", name_of(device), name_of(other)));
@@ -364,45 +363,41 @@ void SupervisedRun::note_devices_of_step() {
     record_.last_step.push_back(devices_.place_of(device));
   }
   write_record();
-  devices_.tell_all(json{{"do", "record"}, {"record", to_json(record_)}});
+  devices_.tell_all(to_agent::Record{record_});
 }
 
-void SupervisedRun::take_exit(int rank, const json& message) {
-  const ProcessEnd end{static_cast<int>(number_in(message, "code")),
-                       static_cast<int>(number_in(message, "signal"))};
-  world_->finish_rank(rank, end);
-  const int device = world_->device_of(rank);
-  const std::string limits = text_in(message, "limits");
-  const FaultKind kind = !is_crash(end)   ? FaultKind::Ended
-                         : limits.empty() ? FaultKind::Crashed
-                                          : FaultKind::Limited;
+void SupervisedRun::take_of_rank(int device, const to_supervisor::Exit& exit) {
+  const ProcessEnd end{exit.code, exit.signal};
+  world_->finish_rank(exit.rank, end);
+  const FaultKind kind = !is_crash(end)        ? FaultKind::Ended
+                         : exit.limits.empty() ? FaultKind::Crashed
+                                               : FaultKind::Limited;
   const std::string because =
-      kind == FaultKind::Limited ? fmt::format(" (there {})", limits) : std::string();
+      kind == FaultKind::Limited ? fmt::format(" (there {})", exit.limits) : std::string();
   if (pausing_since_s_ && end.signal == 0 && (end.code == kPaused || end.code == 0)) {
     return;
   }
   if (end.signal != 0) {
-    const bool memory = number_in(message, "memory") != 0;
-    fault(memory ? FaultKind::Memory : kind,
+    fault(exit.memory ? FaultKind::Memory : kind,
           device,
           fmt::format("rank {} on {} {}{}",
-                      rank,
+                      exit.rank,
                       name_of(device),
-                      memory ? "was killed since memory ran out"
-                             : fmt::format("was ended by {}", name_of_signal(end.signal)),
-                      memory ? "" : because));
-  } else if (end.code == kWrongInput && lacks_room(record_.run_folder)) {
+                      exit.memory ? "was killed since memory ran out"
+                                  : fmt::format("was ended by {}", name_of_signal(end.signal)),
+                      exit.memory ? "" : because));
+  } else if (end.code == kInputError && lacks_room(record_.run_folder)) {
     met_full_disk_ = true;
-  } else if (const auto silent = world_->first_silent(); silent && end.code == kWaitedTooLong) {
+  } else if (const auto silent = world_->first_silent(); silent && end.code == kOthersMissing) {
     const int other = world_->device_of(*silent);
     fault(FaultKind::Hangs,
           other,
           fmt::format("rank {} on {} has not started", *silent, name_of(other)));
-  } else if (!is_deliberate(end) && !(is_stopped(end) && world_->has_saved(rank))) {
+  } else if (!is_deliberate(end) && !(is_stopped(end) && world_->has_saved(exit.rank))) {
     fault(kind,
           device,
           fmt::format("rank {} on {} ended with code {}{}{}",
-                      rank,
+                      exit.rank,
                       name_of(device),
                       end.code,
                       is_stopped(end) ? " before it could save" : "",
@@ -413,7 +408,7 @@ void SupervisedRun::take_exit(int rank, const json& message) {
 void SupervisedRun::look_at_signals() {
   if (signal_ == 0 && stop_signal() != 0) {
     signal_ = stop_signal();
-    devices_.tell_all(json{{"do", "signal"}, {"signal", signal_}});
+    devices_.tell_all(to_agent::Signal{signal_});
   }
 }
 
@@ -484,9 +479,9 @@ void SupervisedRun::fault(FaultKind kind, int device, const std::string& what) {
 // Of a run that is given up: nothing was kept before the first step, so nothing can go on.
 int SupervisedRun::exit_code_of_fault(FaultKind kind) const {
   if (faults_.has_stepped() || (kind != FaultKind::Crashed && kind != FaultKind::Limited)) {
-    return kNoGoingOn;
+    return kOthersMissing;
   }
-  return kind == FaultKind::Limited ? kWrongInput : exit_code_of(*world_->first_failure());
+  return kind == FaultKind::Limited ? kInputError : exit_code_of(*world_->first_failure());
 }
 
 // The run is told to stop while no rank is there that could save what was learnt.
@@ -625,13 +620,13 @@ void SupervisedRun::take_devices_back() {
   say(what);
   notes_.add("return", what, name_of(back.front()));
   pausing_since_s_ = now_s();
-  devices_.tell_all(json{{"do", "tell"}, {"world", world_->number()}, {"line", R"({"pause":1})"}});
+  devices_.tell_all(to_agent::Pause{world_->number()});
 }
 
 // Less than what may go on: what ranks have kept stays, until others are back or have gone on
 // themselves.
 void SupervisedRun::wait_for_devices() {
-  devices_.tell_all(json{{"do", "wait"}});
+  devices_.tell_all(to_agent::Wait{});
   world_.reset();
   waits_ = true;
   waits_for_.clear();
@@ -675,7 +670,7 @@ void SupervisedRun::start_world() {
   full_since_.reset();
   hang_watch_.begin();
   if (!may_start()) {  // look_at_world() starts it then
-    devices_.tell_all(json{{"do", "kill"}});
+    devices_.tell_all(to_agent::Kill{});
     world_.reset();
     return;
   }
@@ -687,8 +682,7 @@ void SupervisedRun::start_world() {
 
 void SupervisedRun::write_record() const {
   try {
-    write_atomically(std::filesystem::path(record_.run_folder) / kRecordName,
-                     to_json(record_).dump(1) + "\n");
+    write_atomically(std::filesystem::path(record_.run_folder) / kRecordName, text_of(record_));
   } catch (const InputError& error) {
     say(error.what());
   }

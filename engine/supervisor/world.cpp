@@ -93,13 +93,13 @@ bool is_stopped(const ProcessEnd& end) {
 }
 
 bool is_deliberate(const ProcessEnd& end) {
-  return end.signal == 0 && end.code <= kWrongInput;
+  return end.signal == 0 && end.code <= kInputError;
 }
 
 bool is_crash(const ProcessEnd& end) {
   constexpr std::array kOwn{
       SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
-  return end.signal == 0 ? !is_deliberate(end) && !is_stopped(end) && end.code != kWaitedTooLong
+  return end.signal == 0 ? !is_deliberate(end) && !is_stopped(end) && end.code != kOthersMissing
                          : std::find(kOwn.begin(), kOwn.end(), end.signal) != kOwn.end();
 }
 

@@ -67,10 +67,6 @@ class World {
   double moved_s_;
 };
 
-// Exit codes of ranks.
-inline constexpr int kWrongInput = 2;      // also that of a full disk
-inline constexpr int kWaitedTooLong = 75;  // for other ranks, also while they start
-
 // Whether ranks that end so have done so on purpose: what they met would meet them again.
 [[nodiscard]] bool is_deliberate(const ProcessEnd& end);
 // Whether a rank has ended since it was told to, by SIGHUP, SIGINT or SIGTERM.

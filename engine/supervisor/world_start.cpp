@@ -13,8 +13,6 @@
 
 namespace tessera::engine {
 
-using nlohmann::json;
-
 std::vector<int> profile_rows(const std::vector<Host>& hosts, const std::vector<int>& places) {
   std::vector<int> first_rank(hosts.size());
   int ranks = 0;
@@ -32,8 +30,9 @@ std::vector<int> profile_rows(const std::vector<Host>& hosts, const std::vector<
   return rows;
 }
 
-json files_named_in(const std::vector<std::string>& words, const std::filesystem::path& folder) {
-  json files = json::object();
+std::map<std::string, std::string> files_named_in(const std::vector<std::string>& words,
+                                                  const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
   for (const char* option : {"--partition", "--cluster"}) {
     const std::filesystem::path file = value_of(words, option);
     if (file.parent_path() == folder) {
@@ -112,7 +111,7 @@ bool WorldStart::had_last_step(int device) const {
 
 void WorldStart::start(const World& world, bool again) {
   const std::vector<std::string> words = words_now(again);
-  const json files = files_named_in(words, folder_);
+  const std::map<std::string, std::string> files = files_named_in(words, folder_);
   for (int device = 0; device < devices_.size(); ++device) {
     AgentLink& agent = devices_.link(device);
     if (!agent.is_ready()) {
@@ -124,17 +123,19 @@ void WorldStart::start(const World& world, bool again) {
         ranks.push_back(rank);
       }
     }
-    agent.send(ranks.empty() ? json{{"do", "kill"}}
-                             : json{{"do", "start"},
-                                    {"world", world.number()},
-                                    {"ranks", ranks},
-                                    {"size", world.size()},
-                                    {"again", again ? 1 : 0},
-                                    {"forget", had_last_step(device) ? 0 : 1},
-                                    {"files", files},
-                                    {"folder", folder_.string()},
-                                    {"typed", record_.typed},
-                                    {"words", words}});
+    if (ranks.empty()) {
+      agent.send(to_agent::Kill{});
+    } else {
+      agent.send(to_agent::Start{.world = world.number(),
+                                 .ranks = ranks,
+                                 .size = world.size(),
+                                 .again = again,
+                                 .forget = !had_last_step(device),
+                                 .files = files,
+                                 .folder = folder_.string(),
+                                 .typed = record_.typed,
+                                 .words = words});
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +19,8 @@ namespace tessera::engine {
                                             const std::vector<int>& places);
 
 // Partitions and profiles that the words name and that lie in this folder: names and contents.
-[[nodiscard]] nlohmann::json files_named_in(const std::vector<std::string>& words,
-                                            const std::filesystem::path& folder);
+[[nodiscard]] std::map<std::string, std::string> files_named_in(
+    const std::vector<std::string>& words, const std::filesystem::path& folder);
 
 class WorldStart {
  public:

@@ -243,7 +243,7 @@ TEST_CASE("once ranks have started, a refusal elsewhere than here is no reason t
   RunDevices devices = fake.all();
   devices.reach_all();
   devices.ranks_start();
-  const nlohmann::json refusal{{"is", "heard"}};
+  const to_supervisor::Message refusal = to_supervisor::Heard{};
   CHECK(devices.take(1, refusal));
   CHECK_FALSE(devices.are_led_by_another());
   CHECK(devices.link(1).state() == AgentLink::State::Absent);
@@ -257,7 +257,7 @@ TEST_CASE("an agent that has gone is noticed, and looked for again where its dev
   devices.reach_all();
   devices.ranks_start();
   CHECK(!devices.loss_of(1));
-  devices.link(1).send(nlohmann::json{{"do", "end"}});
+  devices.link(1).send(to_agent::End{});
   CHECK(soon(devices, [&] { return devices.loss_of(1).has_value(); }));
   CHECK(devices.loss_of(1) == "pi2 has closed the connection");
   devices.link(1).drop();

@@ -52,8 +52,8 @@ std::string refusal_of(const std::filesystem::path& file) {
 TEST_CASE("the record of a run comes back with all names as they were") {
   const TemporaryFolder folder;
   const SupervisorRecord record = record_of_two_devices();
-  put_record(folder / "record", to_json(record));
-  CHECK(to_json(read_supervisor_record(folder / "record")) == to_json(record));
+  put_record(folder / "record", record);
+  CHECK(text_of(read_supervisor_record(folder / "record")) == text_of(record));
   std::filesystem::create_symlink(folder / "record", folder / "link");
   CHECK(refusal_of(folder / "link").empty());
   CHECK(refusal_of(folder / "none").find("there is no record") != std::string::npos);
@@ -61,7 +61,7 @@ TEST_CASE("the record of a run comes back with all names as they were") {
 
 TEST_CASE("of a record that does not say which devices had the last step all had it") {
   const TemporaryFolder folder;
-  nlohmann::json record = to_json(record_of_two_devices());
+  nlohmann::json record(record_of_two_devices());
   record.erase("last_step");
   put_record(folder / "record", record);
   CHECK(read_supervisor_record(folder / "record").last_step == std::vector<int>{0, 1});
@@ -72,7 +72,7 @@ TEST_CASE("of a record that does not say which devices had the last step all had
 
 TEST_CASE("a record without the number of its supervisor is read, one with another text is not") {
   const TemporaryFolder folder;
-  nlohmann::json record = to_json(record_of_two_devices());
+  nlohmann::json record(record_of_two_devices());
   record["supervisor"] = "../../etc";
   put_record(folder / "record", record);
   CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
@@ -85,7 +85,7 @@ TEST_CASE("a record without the number of its supervisor is read, one with anoth
 
 TEST_CASE("numbers that no run has are no record's") {
   const TemporaryFolder folder;
-  const nlohmann::json record = to_json(record_of_two_devices());
+  const nlohmann::json record(record_of_two_devices());
   for (const char* number :
        {"1000000000000", "9223372036854775807", "18446744073709551615", "-1", "1e300", "\"1\""}) {
     CAPTURE(number);
@@ -107,14 +107,14 @@ TEST_CASE("a record whose hosts are options or commands is refused") {
     CAPTURE(name);
     SupervisorRecord record = record_of_two_devices();
     record.hosts[1].name = name;
-    put_record(folder / "record", to_json(record));
+    put_record(folder / "record", record);
     CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
   }
 }
 
 TEST_CASE("a record that others have written or may write names no commands to run") {
   const TemporaryFolder folder;
-  put_record(folder / "record", to_json(record_of_two_devices()));
+  put_record(folder / "record", nlohmann::json(record_of_two_devices()));
   std::filesystem::permissions(folder / "record", std::filesystem::perms(0646));
   CHECK(refusal_of(folder / "record").find("every user may change it") != std::string::npos);
   CHECK(supervisor_of(folder / "record") == engine::SupervisorId{});

@@ -1,6 +1,6 @@
 #include "engine/supervisor/world_start.h"
 
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -27,8 +27,9 @@ TEST_CASE("only files of the folder travel to other devices, by their names") {
         "train", "m.cfg", "--partition=" + partition.string(), "--cluster", cluster.string()};
   };
   CHECK(files_named_in(words(folder / "partition-0-2.toml", folder / "cluster-0-2.toml"),
-                       folder.path()) == nlohmann::json{{"partition-0-2.toml", "a partition\n"},
-                                                        {"cluster-0-2.toml", "a profile\n"}});
+                       folder.path()) ==
+        std::map<std::string, std::string>{{"partition-0-2.toml", "a partition\n"},
+                                           {"cluster-0-2.toml", "a profile\n"}});
   CHECK(files_named_in(words("auto", elsewhere / "cluster.toml"), folder.path()).empty());
 }
 

@@ -1,5 +1,6 @@
-#include "engine/system/agent_line.h"
+#include "engine/supervisor/agent_line.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -26,39 +27,37 @@ std::string variable(const char* name) {
 }
 
 int agent_descriptor() {
-  const std::string text = variable("TESSERA_AGENT_FD");
+  const std::string text = variable(rank_variable::kAgent);
   const int number = text.empty() ? -1 : std::atoi(text.c_str());
   return number > STDERR_FILENO && ::fcntl(number, F_GETFD) >= 0 ? number : -1;
 }
 
 // A line is short, and an agent that does not read is gone: what does not fit is lost.
-void tell(int agent, const std::string& line) {
-  if (agent >= 0) {
-    const std::string whole = line + "\n";
-    (void)!::send(agent, whole.data(), whole.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  }
+void send_to(int agent, const of_rank::Message& message) {
+  const std::string line = line_of(message) + "\n";
+  (void)!::send(agent, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
 
 bool has_agent() {
-  return !variable("TESSERA_AGENT_FD").empty();
+  return !variable(rank_variable::kAgent).empty();
 }
 
 std::string state_folder_of_agent() {
-  return variable("TESSERA_STATE_DIR");
+  return variable(rank_variable::kStateFolder);
 }
 
 bool is_started_again() {
-  return !variable("TESSERA_STARTED_AGAIN").empty();
+  return !variable(rank_variable::kStartedAgain).empty();
 }
 
 std::string faults_file() {
-  return variable("TESSERA_FAULTS");
+  return variable(rank_variable::kFaults);
 }
 
-std::string command_of_supervisor() {
-  return variable("TESSERA_COMMAND");
+std::vector<std::string> command_of_supervisor() {
+  return words_in(variable(rank_variable::kCommand));
 }
 
 class AgentLine::Thread {
@@ -85,7 +84,7 @@ class AgentLine::Thread {
     constexpr int kBetween_ms = 250;
     ::pthread_setname_np(::pthread_self(), "signs of life");
     while (!ends_) {
-      tell(agent_, R"({"beat":1})");
+      send_to(agent_, of_rank::Beat{});
       tell_work();
       std::array<pollfd, 2> waits{{{wake_, POLLIN, 0}, {heard_ ? -1 : agent_, POLLIN, 0}}};
       ::poll(waits.data(), waits.size(), kBetween_ms);
@@ -101,7 +100,8 @@ class AgentLine::Thread {
     }
     const SignOfWork sign = work_.add(work_so_far(waits_()), now_s());
     if (sign != SignOfWork::None) {
-      tell(agent_, sign == SignOfWork::Works ? R"({"works":1})" : R"({"stuck":1})");
+      send_to(agent_,
+              sign == SignOfWork::Works ? of_rank::Message(of_rank::Works{}) : of_rank::Stuck{});
     }
   }
 
@@ -110,8 +110,8 @@ class AgentLine::Thread {
     std::array<char, 256> bytes{};
     const ssize_t count = ::recv(agent_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     heard_ = count <= 0;
-    if (count > 0 && std::string(bytes.data(), static_cast<std::size_t>(count)).find("pause") !=
-                         std::string::npos) {
+    const std::string line(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (message_in<to_rank::Message>(line.substr(0, line.find('\n')))) {
       request_stop(kPauseSignal);
       heard_ = true;
     }
@@ -134,27 +134,10 @@ AgentLine::AgentLine(std::function<WaitsOfRank()> waits) {
 
 AgentLine::~AgentLine() = default;
 
-void AgentLine::tell_phase(const std::string& phase, Index steps, Index bytes) const {
-  tell(thread_ ? thread_->agent() : -1,
-       R"({"phase":")" + phase + R"(","steps":)" + std::to_string(steps) + R"(,"bytes":)" +
-           std::to_string(bytes) + "}");
-}
-
-void AgentLine::tell_step(Index step, Index last) const {
-  tell(thread_ ? thread_->agent() : -1,
-       R"({"step":)" + std::to_string(step) + R"(,"last":)" + std::to_string(last) + "}");
-}
-
-void AgentLine::tell_saved() const {
-  tell(thread_ ? thread_->agent() : -1, R"({"saved":1})");
-}
-
-void AgentLine::tell_silent(const std::vector<int>& ranks) const {
-  std::string list;
-  for (const int rank : ranks) {
-    list += (list.empty() ? "" : ",") + std::to_string(rank);
+void AgentLine::tell(const of_rank::Message& message) const {
+  if (thread_) {
+    send_to(thread_->agent(), message);
   }
-  tell(thread_ ? thread_->agent() : -1, R"({"silent":[)" + list + "]}");
 }
 
 }  // namespace tessera::engine

@@ -1,5 +1,5 @@
-// What a rank and the agent that has started it tell each other, a line of JSON at a time: see
-// supervisor. A rank that mpiexec has started has no agent, and all of this does nothing.
+// A rank's end of what it and the agent that has started it tell each other. A rank that mpiexec
+// has started has no agent, and all of this does nothing.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/supervisor/protocol.h"
 #include "engine/system/work_watch.h"
-#include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
@@ -26,8 +26,8 @@ namespace tessera::engine {
 // A file of what has happened since ranks ran last, a JSON object a line; empty: there is none.
 [[nodiscard]] std::string faults_file();
 
-// The command that a person has given the supervisor, a JSON array of words; empty: there is none.
-[[nodiscard]] std::string command_of_supervisor();
+// The command that a person has given the supervisor; empty: there is none.
+[[nodiscard]] std::vector<std::string> command_of_supervisor();
 
 class AgentLine {
  public:
@@ -39,14 +39,7 @@ class AgentLine {
   AgentLine(const AgentLine&) = delete;
   AgentLine& operator=(const AgentLine&) = delete;
 
-  // "setup", whatever is no other one, "steps", "test" or "saving"; one that should take no longer
-  // than so many steps, or has so many bytes to write, where that is known.
-  void tell_phase(const std::string& phase, Index steps = 0, Index bytes = 0) const;
-  void tell_step(Index step, Index last) const;
-  // All that this rank has learnt is on the disk: it is told to stop, or has finished.
-  void tell_saved() const;
-  // Ranks of which this one has heard nothing.
-  void tell_silent(const std::vector<int>& ranks) const;
+  void tell(const of_rank::Message& message) const;
 
  private:
   class Thread;
