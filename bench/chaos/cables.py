@@ -27,7 +27,6 @@ SCHEDULE = ["--schedule-steps", "100000"]  # the same learning rates, however lo
 # Within which the others go on: after its silence is noticed; where it leads, once agents have waited for it and one has taken over.
 GONE_ON_S = {"no": 8, "yes": 20}
 AT_END = ["test", "finish"]  # after the last step: while it is tested, and when that is over
-ASKED_S = 150  # within which a device that was cut off at the end has asked the others whether the run has finished
 COLUMNS = ["folders", "device", "leads", "out", "step", "went_on", "after_s", "led_by", "repeated", "halves", "again_s", "problems"]
 
 
@@ -134,7 +133,7 @@ class Cut:
 
     def clean_up(self):
         """Ends what is still there, so that the next run is not disturbed by it."""
-        self.problems += left_in_the_end(self.cluster, ASKED_S)
+        self.problems += left_in_the_end(self.cluster)
         for device in self.cluster.devices:
             for pid in self.cluster.processes(device):
                 end_at_once(pid)

@@ -80,8 +80,15 @@ class Faults:
     def power_off_three(self, run):
         on, leader = self.cluster.on(), run.leader()
         devices = self.chance.sample(on, min(3, len(on) - 1))
+        folders = run.holders()
         self.cluster.poweroff(*devices)
-        return " ".join(devices) + f" ({leader} leads)" * (leader in devices), (self.chance.uniform(1, 20), lambda: self.cluster.poweron(*devices))
+
+        def back():
+            self.cluster.poweron(*devices)
+            if set(folders) <= set(devices):  # nobody else can go on by itself
+                run.go_on(folders[0])
+
+        return " ".join(devices) + f" ({leader} leads)" * (leader in devices), (self.chance.uniform(1, 20), back)
 
     def memory_kill(self, run):
         ranks = self.ranks()

@@ -94,7 +94,7 @@ class Run:
     def leader(self):
         """The device with the supervisor: the one that has started ranks last, if there are several; None if there is none."""
         leaders = [device for device in self.cluster.on() if self.cluster.processes(device, "run")]
-        return max(leaders, key=lambda device: generation_in(self.folder_on(device)), default=None)
+        return max(leaders, key=lambda device: age_of(self.folder_on(device)), default=None)
 
     def folder_on(self, device):
         return self.folders.get(device) or next(iter(self.folders.values()))
@@ -103,7 +103,14 @@ class Run:
         """The device whose folder knows most: a supervisor that follows another counts one more, and writes before its copy does."""
         if len(self.folders) == 1:
             return next(iter(self.folders))
-        return max(self.folders, key=lambda device: (generation_in(self.folders[device]), last_step_in(self.folders[device])))
+        return max(self.folders, key=lambda device: (age_of(self.folders[device]), last_step_in(self.folders[device])))
+
+    def holders(self):
+        """Devices whose folder is the run's own or the copy of that, the one that knows most first."""
+        if len(self.folders) == 1:
+            return self.cluster.on()
+        newest = self.newest()
+        return [newest, *(device for device in self.folders if device != newest and age_of(self.folders[device]) == age_of(self.folders[newest]))]
 
     @property
     def folder(self):
@@ -144,8 +151,10 @@ class Run:
         return state in ("finished", "interrupted") and code != PAUSED and self.leader() is None
 
 
-def generation_in(folder):
-    return json_of(os.path.join(folder, "supervisor.json")).get("generation", 0)
+def age_of(folder):
+    """Of two copies of a run's folder the one with more is newer: starts of a supervisor, and devices that were chosen to have the copy."""
+    record = json_of(os.path.join(folder, "supervisor.json"))
+    return record.get("generation", 0), record.get("copies", 0)
 
 
 def compare(steps, undisturbed, tolerance):
@@ -174,9 +183,9 @@ def left_behind(cluster):
     return left
 
 
-def left_in_the_end(cluster, patience=20):
-    """The same where a run has just ended: what ends with it may take some seconds."""
-    wait_for(lambda: not left_behind(cluster), patience, 1)
+def left_in_the_end(cluster):
+    """The same where a run has just ended: what ends with it may take some seconds, and devices that were cut off ask the others in turn."""
+    wait_for(lambda: not left_behind(cluster), 20 if cluster.is_one_machine else 200, 1)
     return left_behind(cluster)
 
 

@@ -107,9 +107,7 @@ class Agent {
   [[nodiscard]] bool has_finished() const;
   [[nodiscard]] bool is_abandoned();
   void take_over(double silent_s);
-  // Old: a copy that was given up for that on another device.
-  enum class Folder { None, Old, Current };
-  [[nodiscard]] Folder folder_here() const;
+  [[nodiscard]] std::optional<SupervisorRecord> record_of_folder() const;
   void take_state();
   [[nodiscard]] std::filesystem::path in_state(const char* name) const {
     return StateFolder::of_run(run_) / name;
@@ -148,6 +146,7 @@ class Agent {
   bool leads_ = false;    // which has started ranks
   Index place_ = 0;       // among the devices, the supervisor's own first
   double next_take_over_s_ = 0;
+  double between_tries_s_ = 30;
   double noted_s_ = 0;                   // when it was last noted that the supervisor is heard
   std::optional<double> stops_since_s_;  // this agent itself was told to stop
   bool ranks_finished_ = false;          // one of this world has ended well: all have
@@ -385,23 +384,19 @@ void Agent::take(const to_agent::Look& message) {
   send(to_supervisor::Look{message.file, there});
 }
 
-// What of the run's files is here.
-Agent::Folder Agent::folder_here() const {
+// The record in the run's folder, or in a copy, where one is here.
+std::optional<SupervisorRecord> Agent::record_of_folder() const {
   try {
     const SupervisorRecord here = read_supervisor_record(run_folder() / kRecordName);
-    return here.run_number != run_ ? Folder::None
-           : record_ && std::pair(here.generation, here.copies) <
-                            std::pair(record_->generation, record_->copies)
-               ? Folder::Old
-               : Folder::Current;
+    return here.run_number == run_ ? std::optional(here) : std::nullopt;
   } catch (const InputError&) {
-    return Folder::None;
+    return std::nullopt;
   }
 }
 
-// Whether the run has finished, as its folder says where this device has it, or a copy.
+// Whether the run has finished, as that folder says.
 bool Agent::has_finished() const {
-  return folder_here() != Folder::None && state_of_run(run_folder()) == "finished";
+  return record_of_folder() && state_of_run(run_folder()) == "finished";
 }
 
 // In a process of its own that outlives this one: it will start another agent here, which ends
@@ -410,20 +405,27 @@ bool Agent::has_finished() const {
 // that the run has finished.
 void Agent::take_over(double silent_s) {
   constexpr double kBetweenLooks_s = 1;
-  constexpr double kBetweenTries_s = 30;
+  constexpr double kLongestBetweenTries_s = 600;
   if (now_s() < next_take_over_s_ || place_ == 0 || !state_ || !record_ || ranks_finished_) {
     return;
   }
   next_take_over_s_ = now_s() + kBetweenLooks_s;
-  const Index turn =
-      place_ - 1 + (folder_here() == Folder::Current ? 0 : std::ssize(record_->hosts));
+  // A copy that was given up for that on another device is older than what all were told.
+  const auto here = record_of_folder();
+  const bool is_current = here && std::pair(here->generation, here->copies) >=
+                                      std::pair(record_->generation, record_->copies);
+  const Index turn = place_ - 1 + (is_current ? 0 : std::ssize(record_->hosts));
   if (silent_s < kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(turn)) {
     return;
   }
-  next_take_over_s_ = now_s() + kBetweenTries_s;
+  next_take_over_s_ = now_s() + between_tries_s_;
+  between_tries_s_ = std::min(2 * between_tries_s_, kLongestBetweenTries_s);
   if (has_finished()) {
     ends_ = true;
     state_->remove();
+    return;
+  }
+  if (here && here->stopped) {
     return;
   }
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -524,6 +526,11 @@ void Agent::take(const to_agent::Hello& hello) {
   }
   if (has_finished()) {
     send(to_supervisor::Finished{});
+    return;
+  }
+  const auto folder = record_of_folder();
+  if (hello.takes_over && folder && folder->stopped) {
+    send(to_supervisor::Stopped{});
     return;
   }
   if (!hello.takes_over) {

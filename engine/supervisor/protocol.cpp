@@ -69,6 +69,7 @@ struct Kinds<to_supervisor::Message> {
                                      "heard",
                                      "superseded",
                                      "finished",
+                                     "stopped",
                                      "problem",
                                      "ending",
                                      "look",

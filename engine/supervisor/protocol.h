@@ -133,6 +133,7 @@ struct Hello {
 struct Heard {};       // another supervisor is there, to whom the device has promised itself
 struct Superseded {};  // a newer one has had the run
 struct Finished {};    // the run has, as its folder says
+struct Stopped {};     // somebody has stopped the run: it is not to be taken over
 struct Problem {
   std::string text;
 };
@@ -166,6 +167,7 @@ using Message = std::variant<Beat,
                              Heard,
                              Superseded,
                              Finished,
+                             Stopped,
                              Problem,
                              Ending,
                              Look,

@@ -212,6 +212,10 @@ bool RunDevices::take(int device, const to_supervisor::Message& message) {
     led_by_another_ = true;
   } else if (std::holds_alternative<to_supervisor::Finished>(message)) {
     take_finished(device);
+  } else if (std::holds_alternative<to_supervisor::Stopped>(message)) {
+    say(fmt::format("this run was stopped, as {} knows: it is not taken over", name_of(device)));
+    stopped_ = true;
+    led_by_another_ = true;
   } else if (const auto* const problem = std::get_if<to_supervisor::Problem>(&message)) {
     take_problem(device, name_of(device) + ": " + problem->text);
   } else {

@@ -50,6 +50,8 @@ class RunDevices {
   [[nodiscard]] bool take(int device, const to_supervisor::Message& message);
   // Another supervisor has the run or has finished it: this one is to end.
   [[nodiscard]] bool are_led_by_another() const { return led_by_another_; }
+  // Somebody has stopped the run that this supervisor was to take over: it is to end, too.
+  [[nodiscard]] bool are_stopped() const { return stopped_; }
   // The run has finished, as its folder on a device says.
   [[nodiscard]] bool has_finished() const { return finished_; }
 
@@ -90,6 +92,7 @@ class RunDevices {
   bool leads_ = false;
   bool led_by_another_ = false;
   bool finished_ = false;
+  bool stopped_ = false;
   double beat_s_ = 0;
 };
 

@@ -75,7 +75,8 @@ void to_json(nlohmann::json& object, const SupervisorRecord& record) {
             {"last_step", record.last_step},
             {"witness", record.witness},
             {"interface", record.interface},
-            {"leader", record.leader}};
+            {"leader", record.leader},
+            {"stopped", record.stopped}};
 }
 
 void from_json(const nlohmann::json& object, SupervisorRecord& record) {
@@ -93,6 +94,7 @@ void from_json(const nlohmann::json& object, SupervisorRecord& record) {
   record.interface = object.value("interface", std::string());
   record.typed = object.value("typed", std::vector<std::string>());
   record.leader = object.value("leader", std::string());
+  record.stopped = object.value("stopped", false);
   for (const nlohmann::json& host : object.at("hosts")) {
     record.hosts.push_back({host.at("name").get<std::string>(),
                             static_cast<int>(whole_number_in(host.at("ranks"), kMostRanks))});

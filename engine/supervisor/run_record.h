@@ -31,6 +31,7 @@ struct SupervisorRecord {
   std::string witness;         // that a half of them asks; empty: the gateway of the default route
   std::string interface;       // by which the writing device reaches the others; empty: unknown
   std::string leader;          // device of that supervisor
+  bool stopped = false;        // by a signal: nobody takes it over
 };
 
 // As such a file has it.

@@ -51,6 +51,7 @@ SupervisorRecord record_of(const SupervisorRequest& request) {
   const auto known = StateFolder::of_run(record.run_number) / kRecordName;
   record.generation = std::max(record.generation, supervisor_of(known).generation) + 1;
   record.supervisor = new_run_number();
+  record.stopped = false;
   if (!request.goes_on) {  // all are reached before the first step
     record.last_step.resize(record.hosts.size());
     std::iota(record.last_step.begin(), record.last_step.end(), 0);
@@ -112,6 +113,7 @@ class SupervisedRun {
   void stop_unsaved();
   void note_fault(const std::string& what, int device) const;
   void write_record() const;
+  void note_stop();
   void look_at_copy();
   void finish_copy();
   void keep_aside();
@@ -205,6 +207,7 @@ int SupervisedRun::go_on_to_the_end() {
       world_start_.plan_ahead(world_ ? &*world_ : nullptr);
     }
   }
+  note_stop();
   finish_copy();
   // What ranks kept is for a run that may go on without a checkpoint.
   devices_.end(devices_.has_finished() || (saved_ && *exit_code_ != kOthersMissing));
@@ -230,6 +233,15 @@ void SupervisedRun::keep_aside() {
   say(error ? fmt::format("{}: cannot be moved: {}", folder.string(), error.message())
             : fmt::format("what this part of the devices has learnt is kept in {}",
                           shell_word(aside.string())));
+}
+
+// For devices that are not reached now, and would take the run over as one whose supervisor is
+// gone.
+void SupervisedRun::note_stop() {
+  record_.stopped = devices_.are_stopped() || (signal_ != 0 && !devices_.are_led_by_another());
+  if (record_.stopped && std::filesystem::exists(record_.run_folder)) {
+    write_record();
+  }
 }
 
 void SupervisedRun::look_at_leadership() {

@@ -90,6 +90,7 @@ TEST_CASE("what supervisor and agents tell each other is the same at both ends")
        to_supervisor::Heard{},
        to_supervisor::Superseded{},
        to_supervisor::Finished{},
+       to_supervisor::Stopped{},
        to_supervisor::Problem{"/home/pi: cannot be written"},
        to_supervisor::Ending{1},
        to_supervisor::Look{"standby-0123456789abcdef", true},
