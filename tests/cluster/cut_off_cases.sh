@@ -119,6 +119,7 @@ first_is_cut_off() {
   expect_none_lost pi2 "$last"
   supervised link pi1 up
   within 60 is_back pi1
+  expect_going_on pi2 60
   leads pi2
   end_of_run
 }
@@ -188,7 +189,8 @@ test_cut_off_is_the_first_half_from_the_witness_too_and_waits() {
   expect_none_lost pi2 "$last"
   supervised join
   within 60 leads pi2
-  within 60 said 'pi1'
+  within 60 is_back pi1
+  expect_going_on pi2 60
   end_of_run
 }
 
@@ -222,9 +224,9 @@ cut_when_finished() {
   local code=0
   begin_cut_off 4 --steps 100
   within 120 has_ended "$(on pi1)"
-  signal_on pi1 STOP run
+  signal_on pi1 STOP run || true # it may be gone
   supervised link "$1" down
-  signal_on pi1 CONT run
+  signal_on pi1 CONT run || true
   kill -CONT "$supervised_run" 2>/dev/null || true # nsenter, which stops with what it has started
   sleep 25
   supervised link "$1" up
@@ -242,6 +244,20 @@ test_cut_off_is_the_first_device_when_a_run_has_finished_and_nobody_trains_it_ag
 test_cut_off_is_the_second_device_when_a_run_has_finished_and_it_does_not_train_it_again() { cut_when_finished pi2; }
 
 test_cut_off_is_the_third_device_when_a_run_has_finished_and_it_learns_that_from_the_others() { cut_when_finished pi3; }
+
+test_told_to_stop_while_a_device_is_cut_off_that_device_does_not_go_on() {
+  begin_cut_off 4
+  supervised link pi2 down
+  signal_on pi1 TERM run
+  wait_until nobody_leads
+  supervised link pi2 up
+  sleep 25
+  expect_equal "$(leaders)" ''
+  expect_equal "$(pids_on pi1 train)$(pids_on pi2 train)" ''
+  signal_on pi2 KILL agent # which would keep the last step for a day
+  supervised exec pi2 sh -c 'rm -rf /dev/shm/tessera-*'
+  wait_until nothing_of_it_stays
+}
 
 test_told_to_stop_all_processes_of_a_run_at_once_save() {
   local code=0 pids

@@ -242,7 +242,7 @@ test_deploy_gives_each_device_the_data_of_its_ranks() {
   rm -r own-3
   from_pi1 deploy --hostfile four --remote-shell "$reach" --data 'own-{rank}'
   expect_equal "$code" 2
-  expect_text "$said" 'own-3: is not there, to be copied to pi3'
+  expect_text "$said" 'own-3: is not on this machine, pi1, to be copied to pi3'
   reveal pi2 "$app"
   reveal pi3 "$app"
 }
