@@ -19,13 +19,13 @@ close $rank;
 alarm 60;
 my ($beats, $last, $asked, %phases) = (0, 0, 0);
 while (my $line = <$agent>) {
-  ++$beats if $line =~ /^\{"beat":1\}$/;
-  $phases{$1} = 1 if $line =~ /^\{"phase":"(\w+)","steps":\d+,"bytes":\d+\}$/;
-  next unless $line =~ /^\{"step":(\d+),"last":(\d+)\}$/;
+  ++$beats if $line =~ /^\{"is":"beat"\}$/;
+  $phases{$1} = 1 if $line =~ /^\{"bytes":\d+,"is":"phase","phase":"(\w+)","steps":\d+\}$/;
+  next unless $line =~ /^\{"is":"step","last":\d+,"step":(\d+)\}$/;
   die "step $1 after step $last\n" if $1 != $last + 1;
   $last = $1;
   if ($last >= $wanted && !$asked++) {
-    syswrite($agent, "{\"pause\":1}\n");
+    syswrite($agent, "{\"do\":\"pause\"}\n");
   }
 }
 waitpid($child, 0);
