@@ -104,7 +104,6 @@ class Agent {
   void look_at_stop_signal();
   void stop_next_world(int signal);
   void take_record(const SupervisorRecord& record);
-  [[nodiscard]] bool has_finished() const;
   [[nodiscard]] bool is_abandoned();
   void take_over(double silent_s);
   [[nodiscard]] std::optional<SupervisorRecord> record_of_folder() const;
@@ -394,11 +393,6 @@ std::optional<SupervisorRecord> Agent::record_of_folder() const {
   }
 }
 
-// Whether the run has finished, as that folder says.
-bool Agent::has_finished() const {
-  return record_of_folder() && state_of_run(run_folder()) == "finished";
-}
-
 // In a process of its own that outlives this one: it will start another agent here, which ends
 // this. One device after the other, so that the first that can has the time to reach the others;
 // then those whose copy of the run folder is old, and those that have none, which can only learn
@@ -420,7 +414,7 @@ void Agent::take_over(double silent_s) {
   }
   next_take_over_s_ = now_s() + between_tries_s_;
   between_tries_s_ = std::min(2 * between_tries_s_, kLongestBetweenTries_s);
-  if (has_finished()) {
+  if (here && state_of_run(run_folder()) == "finished") {
     ends_ = true;
     state_->remove();
     return;
@@ -524,11 +518,11 @@ void Agent::take(const to_agent::Hello& hello) {
                                : to_supervisor::Superseded{});
     return;
   }
-  if (has_finished()) {
+  const auto folder = record_of_folder();
+  if (folder && state_of_run(run_folder()) == "finished") {
     send(to_supervisor::Finished{});
     return;
   }
-  const auto folder = record_of_folder();
   if (hello.takes_over && folder && folder->stopped) {
     send(to_supervisor::Stopped{});
     return;

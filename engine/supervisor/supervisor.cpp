@@ -117,6 +117,11 @@ class SupervisedRun {
   void look_at_copy();
   void finish_copy();
   void keep_aside();
+  // Whether the run's record is in its folder here; a disk that has gone is no error.
+  [[nodiscard]] bool has_folder() const {
+    std::error_code error;
+    return std::filesystem::exists(std::filesystem::path(record_.run_folder) / kRecordName, error);
+  }
   [[nodiscard]] bool may_start() { return devices_.link(0).is_ready() && now_s() >= start_from_s_; }
   // Whether the run has begun before the ranks that there are.
   [[nodiscard]] bool goes_on() const { return worlds_ > 1 || request_.goes_on; }
@@ -175,8 +180,7 @@ int SupervisedRun::run() {
 
 int SupervisedRun::go_on_to_the_end() {
   look_at_leadership();
-  if (!exit_code_ && request_.takes_over &&
-      !std::filesystem::exists(std::filesystem::path(record_.run_folder) / kRecordName)) {
+  if (!exit_code_ && request_.takes_over && !has_folder()) {
     return kOthersMissing;  // another device has it: this one was to learn whether the run has
                             // finished
   }
@@ -239,7 +243,7 @@ void SupervisedRun::keep_aside() {
 // gone.
 void SupervisedRun::note_stop() {
   record_.stopped = devices_.are_stopped() || (signal_ != 0 && !devices_.are_led_by_another());
-  if (record_.stopped && std::filesystem::exists(record_.run_folder)) {
+  if (record_.stopped && has_folder()) {
     write_record();
   }
 }

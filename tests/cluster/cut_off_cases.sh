@@ -224,9 +224,9 @@ cut_when_finished() {
   local code=0
   begin_cut_off 4 --steps 100
   within 120 has_ended "$(on pi1)"
-  signal_on pi1 STOP run || true # it may be gone
+  signal_on pi1 STOP run
   supervised link "$1" down
-  signal_on pi1 CONT run || true
+  signal_on pi1 CONT run
   kill -CONT "$supervised_run" 2>/dev/null || true # nsenter, which stops with what it has started
   sleep 25
   supervised link "$1" up
