@@ -3,6 +3,7 @@
 # once, with the loss of a run that nobody disturbs, and no checkpoint is needed.
 . tests/cli/support/harness.sh
 . tests/cli/support/processes.sh
+. tests/cli/support/test_points.sh
 
 sed 's/^\[net\]/[net]\nadam=1/' models/lenet5.cfg >"$folder/adam.cfg"
 steps=600
@@ -22,35 +23,41 @@ has_ended() { [ "$status" -eq 0 ] && grep -q '"exit_code": 0' "$folder/$1/run.js
 # kept_files: how many.
 kept_files() { find "$folder/state" -name '*.kept' | wc -l; }
 
+# kill_soon RUN STEP KILLS: while they start, or when some more steps are done, one of the ranks or all of them, some hundredths of a
+# second later. Every second time the rank that came there waits for it, so that no run is too fast to be killed. It adds a line to
+# RUN.kills.
+kill_soon() {
+  local point=step-in-metrics when="[ \"\$(grep -c '\"loss\"' '$1/metrics.jsonl')\" -gt $(($2 + RANDOM % 30)) ]" whom=cat meanwhile=''
+  [ $((RANDOM % 3)) -gt 0 ] || { point=rank_begins when=true; }
+  [ $((RANDOM % 2)) -gt 0 ] || whom='shuf -n 1'
+  [ $(($3 % 2)) -eq 0 ] || meanwhile='&'
+  rm -f "$TESSERA_TEST_POINTS"/*
+  at_point "$point" "read -r _ _ _ parent _ <\"/proc/\$1/stat\"
+{ sleep 0.0$((RANDOM % 5))$((RANDOM % 10))
+  victims=\$(pgrep -P \"\$parent\" | $whom) && [ -n \"\$victims\" ] && echo $point >>'$1.kills'
+  kill -9 \$victims; } $meanwhile" "$when"
+}
+kills() { wc -l <"$1.kills"; } 2>/dev/null
+
 # disturbed NAME RANKS SEED ARGUMENT...: the same as NAME without disturbance, killed at random moments until it ends by itself.
 disturbed() {
-  local name=$1 ranks=$2 again='' kills=0 before tries victims
+  local name=$1 ranks=$2 again='' before tries cut=$folder/cut-$1
   RANDOM=$3
   shift 3
   works "$ranks" train "$@" --steps "$steps" --run "$folder/$name" || return
   rm -rf "$folder/state"
   mkdir -m 700 "$folder/state"
+  : >"$cut.kills"
   for ((tries = 0; tries < 40; ++tries)); do
-    before=$(losses "$folder/cut-$name" 2>/dev/null | tail -n 1 | cut -d ' ' -f 1)
+    before=$(losses "$cut" 2>/dev/null | tail -n 1 | cut -d ' ' -f 1)
+    [ "$(kills "$cut")" -ge 6 ] || kill_soon "$cut" "${before:-0}" "$(kills "$cut")"
     attempt "$ranks" "cut-$name" "$again" "$@" --steps "$steps"
-    if [ "$kills" -lt 6 ]; then
-      # While they start, or some hundredths of a second after a step is done: one of the ranks or all of them.
-      if [ $((RANDOM % 3)) -eq 0 ]; then
-        sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
-      else
-        soon past "$folder/cut-$name" "${before:-0}"
-        sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
-      fi
-      mapfile -t victims < <(ranks_running)
-      [ "${#victims[@]}" -gt 0 ] && [ $((RANDOM % 2)) -eq 0 ] && victims=("${victims[@]:RANDOM % ${#victims[@]}:1}")
-      kill -9 "${victims[@]}" 2>/dev/null && kills=$((kills + 1))
-    fi
     ended
     wait_until 'ranks should be gone' all_are_gone
     ! has_ended "cut-$name" || break
     again=1
   done
-  expect "$name: it was killed" test "$kills" -ge 3
+  expect "$name: it was killed" test "$(kills "$cut")" -ge 3
   expect "$name: it ends" has_ended "cut-$name"
   expect "$name: each step is there once, with the loss of the undisturbed run" same_losses "$folder/$name" "$folder/cut-$name" 0
   expect "$name: the weights are those, too" same_bytes "$folder/$name/checkpoint.safetensors" "$folder/cut-$name/checkpoint.safetensors"
