@@ -46,7 +46,7 @@ test_vanished_power_ends_training() {
 }
 
 test_cable_that_comes_back_changes_nothing() {
-  train_on_all 60 "$folder/whole" 20
+  train_on_all 60 "$folder/uncut" 20
   wait "$training"
   train_on_all 60 "$folder/cut" 20
   wait_until has_steps "$folder/cut" 3
@@ -56,5 +56,5 @@ test_cable_that_comes_back_changes_nothing() {
   wait "$training"
   expect_text "$(cat "$folder/cut.err")" 'warning: pi2 (rank 1) answers again after '
   expect_text "$(cat "$folder/cut/events.jsonl")" 'pi2 (rank 1) answers again after '
-  cmp "$folder/whole/checkpoint.safetensors" "$folder/cut/checkpoint.safetensors"
+  cmp "$folder/uncut/checkpoint.safetensors" "$folder/cut/checkpoint.safetensors"
 }
