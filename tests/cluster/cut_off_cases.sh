@@ -219,12 +219,14 @@ test_cut_off_is_one_of_four_that_goes_on_when_it_is_told_to() {
   expect_steps_once pi1
 }
 
-# cut_when_finished DEVICE: once the run has finished, before its supervisor tells anybody; for longer than agents wait.
+# cut_when_finished DEVICE: once the run has finished, before its supervisor, which is stopped some steps before, tells anybody;
+# for longer than agents wait.
 cut_when_finished() {
   local code=0
-  begin_cut_off 4 --steps 100
-  within 120 has_ended "$(on pi1)"
+  begin_cut_off 4 --steps 300
+  within 120 has_steps "$(on pi1)" 250
   signal_on pi1 STOP run
+  within 120 has_ended "$(on pi1)"
   supervised link "$1" down
   signal_on pi1 CONT run
   kill -CONT "$supervised_run" 2>/dev/null || true # nsenter, which stops with what it has started
@@ -235,7 +237,7 @@ cut_when_finished() {
   sleep 15
   expect_equal "$(leaders)" ''
   expect_equal "$(cat "$folder"/own/pi?/run/events.jsonl | grep -c '"resume"' || true)" 0
-  expect_equal "$(losses_in <"$(on pi1)/metrics.jsonl" | wc -l)" 100
+  expect_equal "$(losses_in <"$(on pi1)/metrics.jsonl" | wc -l)" 300
   within 120 nothing_of_it_stays # one without a copy of the folder asks the others in its turn
 }
 

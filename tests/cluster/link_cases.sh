@@ -52,7 +52,7 @@ connect_to() {
   one exec pi1 "$python" -c "
 import socket
 try:
-    socket.create_connection(('$1', 22), timeout=3)
+    socket.create_connection(('$1', 9), timeout=3) # nothing listens there, as an sshd may at 22
 except OSError as error:
     print(error)"
 }
