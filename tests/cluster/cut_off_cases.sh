@@ -229,7 +229,7 @@ cut_when_finished() {
   within 120 has_ended "$(on pi1)"
   supervised link "$1" down
   signal_on pi1 CONT run
-  kill -CONT "$supervised_run" 2>/dev/null || true # nsenter, which stops with what it has started
+  pkill -CONT -P "$supervised_run" nsenter || true # stops with what it has started
   sleep 25
   supervised link "$1" up
   wait "$supervised_run" || code=$?
