@@ -56,7 +56,7 @@ class Cluster:
     def __init__(self, options):
         self.tool = "bench/cluster/cluster"
         self.devices = [f"pi{i + 1}" for i in range(options.devices)]
-        self.off = set()
+        self.program, self.off = os.path.abspath(options.program), set()
         self.call("down", check=False)
         self.disk = os.path.abspath(os.path.join(options.folder, "disk"))
         self.views = {device: os.path.join(self.disk, device) for device in self.devices} if options.own else {self.devices[0]: self.disk}
@@ -97,7 +97,7 @@ class Cluster:
                     pass
             except OSError:
                 continue
-            if words[0].endswith("/tessera") and command in ("", words[1]):
+            if words[0] == self.program and command in ("", words[1]):
                 found.append(pid)
         return found
 
