@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "engine/cli/version.h"
-#include "engine/setup/examiner.h"
+#include "engine/cluster/examiner.h"
 #include "engine/supervisor/agent.h"
 #include "engine/system/exit_code.h"
 #include "partitioner/base/printable.h"

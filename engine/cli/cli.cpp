@@ -17,6 +17,7 @@
 
 #include "engine/cli/agent_command.h"
 #include "engine/cli/command_line.h"
+#include "engine/cli/launcher.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/process_settings.h"
 #include "engine/cli/program.h"
@@ -31,7 +32,6 @@
 #include "engine/ops/simd/block_kernels.h"
 #include "engine/system/exit_code.h"
 #include "engine/system/host_name.h"
-#include "engine/system/launcher.h"
 #include "engine/system/limits.h"
 #include "engine/system/stop_request.h"
 #include "partitioner/base/printable.h"

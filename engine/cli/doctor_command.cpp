@@ -9,8 +9,8 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/version.h"
-#include "engine/setup/findings.h"
-#include "engine/supervisor/child_process.h"
+#include "engine/cluster/findings.h"
+#include "engine/processes/child_process.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
@@ -124,7 +124,7 @@ json findings_for(const std::vector<Finding>& findings, int device, bool problem
 }
 
 json to_json(const ExaminedDevice& device) {
-  json object = device.facts ? to_json(*device.facts) : json::object();
+  json object = device.facts ? json(*device.facts) : json::object();
   object["name"] = device.host.name;
   object["ranks"] = device.host.ranks;
   object["here"] = device.is_here;
@@ -134,7 +134,7 @@ json to_json(const ExaminedDevice& device) {
     object["clock_offset_s"] = *device.clock_offset_s;
     object["clock_error_s"] = device.clock_error_s;
   }
-  for (const InterfaceAddress& own : device.addresses) {
+  for (const of_device::Address& own : device.addresses) {
     if (own.address == device.address) {
       object["interface"] = own.interface;
       if (own.bits_per_s) {

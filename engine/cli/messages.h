@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/cluster/findings.h"
 #include "engine/session/session_observer.h"
-#include "engine/setup/findings.h"
 
 namespace tessera::engine {
 

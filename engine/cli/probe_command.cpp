@@ -257,7 +257,7 @@ DeviceLimits limits_of_rank(const std::optional<QuotaPeriods>& before,
                             const Communicator& communicator) {
   DeviceLimits limits{.memory_bytes = memory_allowed_by_ulimit()};
   if (communicator.size() > 1) {
-    limits.interface = interface_of(own_address());
+    limits.interface = own_interface();
     limits.negotiated_bits_per_s = negotiated_bits_per_s(limits.interface);
   }
   if (const auto now = quota_periods()) {

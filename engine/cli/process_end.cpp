@@ -6,10 +6,10 @@
 #include <thread>
 #include <unistd.h>
 
+#include "engine/cli/launcher.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/time_limit.h"
 #include "engine/system/exit_code.h"
-#include "engine/system/launcher.h"
 
 namespace tessera::engine {
 

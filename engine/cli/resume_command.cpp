@@ -6,9 +6,9 @@
 #include <optional>
 #include <unistd.h>
 
+#include "engine/cli/launcher.h"
 #include "engine/supervisor/agent_line.h"
 #include "engine/supervisor/training_words.h"
-#include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"
 

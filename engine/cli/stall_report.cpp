@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <fmt/format.h>
 
+#include "engine/cli/launcher.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/resume_command.h"
-#include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"
 

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/live_terminal.h"
 #include "engine/report/run_reader.h"
 #include "engine/report/top_screen.h"
 #include "engine/system/clock.h"
-#include "engine/system/live_terminal.h"
 
 namespace tessera::engine {
 

@@ -3,33 +3,22 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <ifaddrs.h>
 #include <map>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/comm/mpi_session.h"
+#include "engine/processes/addresses.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// Without its port.
-std::optional<std::string> host_of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    const auto& at = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    return std::string(reinterpret_cast<const char*>(&at), sizeof at);
-  }
-  if (address.ss_family == AF_INET6) {
-    const auto& at = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    return std::string(reinterpret_cast<const char*>(&at), sizeof at);
-  }
-  return std::nullopt;
+std::string text_of(const sockaddr_storage& address) {
+  return text_of_address(reinterpret_cast<const sockaddr*>(&address));
 }
 
 void clear_port(sockaddr_storage& address) {
@@ -53,7 +42,8 @@ using NameOf = int (*)(int, sockaddr*, socklen_t*);
 std::optional<sockaddr_storage> name_of(int socket, NameOf ask) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
-  if (ask(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0 || !host_of(address)) {
+  if (ask(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+      text_of(address).empty()) {
     return std::nullopt;
   }
   return address;
@@ -72,9 +62,9 @@ std::optional<sockaddr_storage> address_of_connections() {
     }
     auto mine = name_of(socket, ::getsockname);
     const auto theirs = name_of(socket, ::getpeername);
-    if (mine && theirs && host_of(*mine) != host_of(*theirs)) {
+    if (mine && theirs && text_of(*mine) != text_of(*theirs)) {
       clear_port(*mine);
-      auto& [count, address] = found[*host_of(*mine)];
+      auto& [count, address] = found[text_of(*mine)];
       ++count;
       address = *mine;
     }
@@ -88,18 +78,13 @@ std::optional<sockaddr_storage> address_of_connections() {
 // The first of an interface that is up, where no connection tells.
 sockaddr_storage address_of_interfaces() {
   sockaddr_storage address = loopback();
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) {
-    return address;
-  }
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET &&
-        (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0) {
-      std::memcpy(&address, one->ifa_addr, sizeof(sockaddr_in));
+  for (const InterfaceAddress& own : interface_addresses()) {
+    if (own.is_up && !own.is_loopback &&
+        ::inet_pton(
+            AF_INET, own.address.c_str(), &reinterpret_cast<sockaddr_in&>(address).sin_addr) == 1) {
       break;
     }
   }
-  ::freeifaddrs(all);
   return address;
 }
 
@@ -113,27 +98,8 @@ sockaddr_storage own_address() {
   return address ? *address : address_of_interfaces();
 }
 
-std::string interface_of(const sockaddr_storage& address) {
-  std::string name;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) {
-    return name;
-  }
-  const auto wanted = host_of(address);
-  for (const ifaddrs* one = all; one != nullptr && name.empty(); one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != address.ss_family) {
-      continue;
-    }
-    sockaddr_storage its{};
-    std::memcpy(&its,
-                one->ifa_addr,
-                address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
-    if (host_of(its) == wanted) {
-      name = one->ifa_name;
-    }
-  }
-  ::freeifaddrs(all);
-  return name;
+std::string own_interface() {
+  return interface_of(text_of(own_address()));
 }
 
 }  // namespace tessera::engine

@@ -13,6 +13,6 @@ namespace tessera::engine {
 [[nodiscard]] sockaddr_storage own_address();
 
 // The network interface that has this address, such as "eth0"; empty where none has.
-[[nodiscard]] std::string interface_of(const sockaddr_storage& address);
+[[nodiscard]] std::string own_interface();
 
 }  // namespace tessera::engine

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "engine/system/sealed_datagram.h"
+#include "engine/comm/sealed_datagram.h"
 
 namespace tessera::engine {
 

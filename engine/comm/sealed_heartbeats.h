@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/comm/attendance.h"
-#include "engine/system/sealed_datagram.h"
+#include "engine/comm/sealed_datagram.h"
 
 namespace tessera::engine {
 

@@ -44,7 +44,7 @@ DeviceSampler sampler_of(const MonitorOptions& options,
                          const Communicator& communicator,
                          const std::vector<std::string>& hosts) {
   return DeviceSampler({.root = options.root,
-                        .interface = interface_of(own_address()),
+                        .interface = own_interface(),
                         .pulse = communicator.pulse(),
                         .meters = meters_of_rank(options.meters, hosts, communicator.rank())});
 }

@@ -4,8 +4,8 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "engine/power/command_output.h"
 #include "engine/power/number_in_text.h"
+#include "engine/processes/command_output.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 

@@ -11,9 +11,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "engine/power/command_output.h"
 #include "engine/power/number_in_text.h"
 #include "engine/power/sysfs_file.h"
+#include "engine/processes/command_output.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 

@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <poll.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -24,12 +23,12 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/own_file.h"
 #include "engine/files/run_state.h"
-#include "engine/supervisor/child_process.h"
+#include "engine/processes/child_process.h"
+#include "engine/processes/line_stream.h"
 #include "engine/supervisor/connection.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/leadership.h"
 #include "engine/supervisor/left_segments.h"
-#include "engine/supervisor/message_stream.h"
 #include "engine/supervisor/pmi_server.h"
 #include "engine/supervisor/protocol.h"
 #include "engine/supervisor/run_record.h"
@@ -270,23 +269,15 @@ void Agent::remove_segments() const {
 }
 
 void Agent::wait() {
-  std::vector<pollfd> waits;
-  if (!supervisor_.is_over()) {
-    waits.push_back({supervisor_.in(), POLLIN, 0});
-    if (supervisor_.wants_to_write()) {
-      waits.push_back({supervisor_.out(), POLLOUT, 0});
-    }
-  }
+  constexpr double kLongest_s = 0.1;
+  PollSet waits;
+  waits.add(supervisor_);
   for (const RankProcess& rank : ranks_) {
-    waits.push_back({rank.process.descriptor(), POLLIN, 0});
-    for (const LineStream* stream : {&rank.pmi, &rank.status}) {
-      if (!stream->is_over()) {
-        waits.push_back({stream->in(), POLLIN, 0});
-      }
-    }
+    waits.add(rank.process.descriptor());
+    waits.add(rank.pmi);
+    waits.add(rank.status);
   }
-  constexpr int kLongest_ms = 100;
-  ::poll(waits.data(), waits.size(), kLongest_ms);
+  waits.wait(kLongest_s);
   if (supervisor_.wants_to_write()) {
     supervisor_.flush();
   }
@@ -422,15 +413,12 @@ void Agent::take_over(double silent_s) {
   if (here && here->stopped) {
     return;
   }
-  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const Descriptor log(open_without_links(run_folder() / kTakeOverLog, O_WRONLY | O_APPEND));
-  const int output = log.is_open() ? log.number() : null.number();
   start_apart(
       {.words = {program_path(), "run", "--take-over", (state_->path() / kRecordName).string()},
        .environment = environment_,
        .folder = folder_,
-       .descriptors = {
-           {STDIN_FILENO, null.number()}, {STDOUT_FILENO, output}, {STDERR_FILENO, output}}});
+       .descriptors = {{STDOUT_FILENO, log.number()}, {STDERR_FILENO, log.number()}}});
 }
 
 void Agent::take_line(const std::string& line) {
@@ -564,13 +552,10 @@ void Agent::start_rank(const to_agent::Start& start, int rank) {
   constexpr int kStatus = 4;
   auto [pmi, rank_pmi] = socket_pair();
   auto [status, rank_status] = socket_pair();
-  const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int output = options_.output >= 0 ? options_.output : STDERR_FILENO;
-  ProgramToStart program{.words = {},
-                         .environment = environment_,
+  ProgramToStart program{.environment = environment_,
                          .folder = folder_,
-                         .descriptors = {{STDIN_FILENO, null.number()},
-                                         {STDOUT_FILENO, output},
+                         .descriptors = {{STDOUT_FILENO, output},
                                          {STDERR_FILENO, STDERR_FILENO},
                                          {kPmi, rank_pmi.number()},
                                          {kStatus, rank_status.number()}}};

@@ -99,9 +99,10 @@ class AgentLine::Thread {
       return;
     }
     const SignOfWork sign = work_.add(work_so_far(waits_()), now_s());
-    if (sign != SignOfWork::None) {
-      send_to(agent_,
-              sign == SignOfWork::Works ? of_rank::Message(of_rank::Works{}) : of_rank::Stuck{});
+    if (sign == SignOfWork::Works) {
+      send_to(agent_, of_rank::Works{});
+    } else if (sign == SignOfWork::Stuck) {
+      send_to(agent_, of_rank::Stuck{});
     }
   }
 

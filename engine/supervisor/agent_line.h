@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/supervisor/protocol.h"
-#include "engine/system/work_watch.h"
+#include "engine/supervisor/work_watch.h"
 
 namespace tessera::engine {
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "engine/supervisor/remote_shell.h"
+#include "engine/processes/remote_shell.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/shell_word.h"
 
@@ -26,8 +26,6 @@ void AgentLink::start(const AgentStart& how, bool quiet, const to_agent::Hello& 
           here_
               ? std::vector<std::string>{how.program, "agent", "--output", std::to_string(kOutput)}
               : agent_command(how, host_.name, quiet),
-      .environment = {},
-      .folder = "",
       .ignores_stop_signals = !here_,
       .descriptors = {{STDIN_FILENO, theirs.number()},
                       {STDOUT_FILENO, theirs.number()},

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/supervisor/child_process.h"
-#include "engine/supervisor/host_list.h"
-#include "engine/supervisor/message_stream.h"
+#include "engine/processes/child_process.h"
+#include "engine/processes/host_list.h"
+#include "engine/processes/line_stream.h"
 #include "engine/supervisor/protocol.h"
 
 namespace tessera::engine {

@@ -1,45 +1,19 @@
 #include "engine/supervisor/connection.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <cstring>
-#include <fcntl.h>
 #include <fstream>
-#include <ifaddrs.h>
-#include <memory>
-#include <net/if.h>
 #include <net/route.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
-#include "engine/supervisor/child_process.h"
-#include "engine/supervisor/message_stream.h"
+#include "engine/processes/addresses.h"
+#include "engine/processes/child_process.h"
 
 namespace tessera::engine {
 
 namespace {
-
-using Interfaces = std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)>;
-
-Interfaces interfaces() {
-  ifaddrs* first = nullptr;
-  return {::getifaddrs(&first) == 0 ? first : nullptr, ::freeifaddrs};
-}
-
-// The address of an IPv4 or IPv6 socket address, without port and scope.
-std::string address_of(const sockaddr* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* bytes =
-      address->sa_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
-          : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  const bool known = address->sa_family == AF_INET || address->sa_family == AF_INET6;
-  return known && ::inet_ntop(address->sa_family, bytes, text.data(), text.size()) != nullptr
-             ? text.data()
-             : "";
-}
 
 // This machine's address on the way to another one; nothing is sent.
 std::string address_towards(const addrinfo& there) {
@@ -50,26 +24,19 @@ std::string address_towards(const addrinfo& there) {
   const bool found = socket.is_open() &&
                      ::connect(socket.number(), there.ai_addr, there.ai_addrlen) == 0 &&
                      ::getsockname(socket.number(), address, &length) == 0;
-  return found ? address_of(address) : "";
+  return found ? text_of_address(address) : "";
 }
 
 }  // namespace
 
 std::string interface_towards(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), "9", &hints, &found) != 0) {  // any port
-    return "";
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
-  const Interfaces own = interfaces();
-  for (const addrinfo* there = found; there != nullptr; there = there->ai_next) {
+  constexpr int kAnyPort = 9;
+  const AddressList all = look_up(host, kAnyPort);
+  for (const addrinfo* there = all.get(); there != nullptr; there = there->ai_next) {
     const std::string mine = address_towards(*there);
-    for (const ifaddrs* one = own.get(); one != nullptr && !mine.empty(); one = one->ifa_next) {
-      if (one->ifa_addr != nullptr && (one->ifa_flags & IFF_LOOPBACK) == 0 &&
-          address_of(one->ifa_addr) == mine) {
-        return one->ifa_name;
+    for (const InterfaceAddress& own : interface_addresses()) {
+      if (!mine.empty() && !own.is_loopback && own.address == mine) {
+        return own.interface;
       }
     }
   }
@@ -77,13 +44,10 @@ std::string interface_towards(const std::string& host) {
 }
 
 bool has_carrier(const std::string& interface) {
-  const Interfaces own = interfaces();
-  for (const ifaddrs* one = own.get(); one != nullptr; one = one->ifa_next) {
-    if (one->ifa_name == interface && (one->ifa_flags & IFF_RUNNING) != 0) {
-      return true;
-    }
-  }
-  return false;
+  const std::vector<InterfaceAddress> own = interface_addresses();
+  return std::any_of(own.begin(), own.end(), [&](const InterfaceAddress& one) {
+    return one.interface == interface && one.has_carrier;
+  });
 }
 
 std::string default_gateway() {
@@ -107,15 +71,9 @@ std::string default_gateway() {
 
 std::optional<bool> answers_ping(const std::string& address) {
   constexpr int kNotStarted = 127;
-  constexpr int kLongest_ms = 3000;
-  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  ChildProcess ping({.words = {"ping", "-n", "-q", "-c", "2", "-i", "0.3", "-W", "1", address},
-                     .environment = {},
-                     .folder = "",
-                     .descriptors = {{0, null.number()}, {1, null.number()}, {2, null.number()}}});
-  pollfd ended{ping.descriptor(), POLLIN, 0};
-  ::poll(&ended, 1, kLongest_ms);
-  const auto end = ping.look();
+  constexpr double kLongest_s = 3;
+  ChildProcess ping({.words = {"ping", "-n", "-q", "-c", "2", "-i", "0.3", "-W", "1", address}});
+  const auto end = ping.wait(kLongest_s);
   if (end && end->code == kNotStarted) {
     return std::nullopt;
   }

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <sodium.h>
-#include <type_traits>
-#include <utility>
 
-#include "engine/files/json_text.h"
+#include "engine/files/json_message.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -30,23 +27,18 @@ bool travels(std::string_view variable) {
   return of_family || variable == "LANG" || variable.starts_with("LC_");
 }
 
-namespace {
-
-// Messages by the member that tells which one it is, and its value for each, in their order.
-template <class Message>
-struct Kinds;
 template <>
-struct Kinds<of_rank::Message> {
+struct MessageKinds<of_rank::Message> {
   static constexpr const char* kMember = "is";
   static constexpr std::array kNames{"beat", "works", "stuck", "phase", "step", "saved", "silent"};
 };
 template <>
-struct Kinds<to_rank::Message> {
+struct MessageKinds<to_rank::Message> {
   static constexpr const char* kMember = "do";
   static constexpr std::array kNames{"pause"};
 };
 template <>
-struct Kinds<to_agent::Message> {
+struct MessageKinds<to_agent::Message> {
   static constexpr const char* kMember = "do";
   static constexpr std::array kNames{"beat",
                                      "hello",
@@ -62,7 +54,7 @@ struct Kinds<to_agent::Message> {
                                      "end"};
 };
 template <>
-struct Kinds<to_supervisor::Message> {
+struct MessageKinds<to_supervisor::Message> {
   static constexpr const char* kMember = "is";
   static constexpr std::array kNames{"beat",
                                      "hello",
@@ -78,50 +70,6 @@ struct Kinds<to_supervisor::Message> {
                                      "late",
                                      "exit"};
 };
-
-template <class Message>
-json json_of(const Message& message) {
-  static_assert(std::variant_size_v<Message> == Kinds<Message>::kNames.size());
-  json object = std::visit(
-      [](const auto& one) {
-        if constexpr (std::is_empty_v<std::decay_t<decltype(one)>>) {
-          return json::object();
-        } else {
-          return json(one);
-        }
-      },
-      message);
-  object[Kinds<Message>::kMember] = Kinds<Message>::kNames[message.index()];
-  return object;
-}
-
-template <class One>
-One read_as(const json& object) {
-  if constexpr (std::is_empty_v<One>) {
-    return {};
-  } else {
-    return object.get<One>();
-  }
-}
-
-// Throws a json::exception or an InputError.
-template <class Message, std::size_t... Index>
-Message read_message(const json& object, std::index_sequence<Index...> /*kinds*/) {
-  const auto kind = object.at(Kinds<Message>::kMember).template get<std::string>();
-  std::optional<Message> found;
-  ((kind == Kinds<Message>::kNames[Index]
-        ? (void)(found = read_as<std::variant_alternative_t<Index, Message>>(object))
-        : void()),
-   ...);
-  return found ? std::move(*found) : throw InputError("no message has this kind");
-}
-
-template <class Message>
-Message read_message(const json& object) {
-  return read_message<Message>(object, std::make_index_sequence<std::variant_size_v<Message>>());
-}
-
-}  // namespace
 
 NLOHMANN_JSON_SERIALIZE_ENUM(RankPhase,
                              {{RankPhase::Setup, "setup"},
@@ -194,44 +142,36 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Late, world, rank, silent_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Exit, world, rank, code, signal, limits, memory)
 
 void to_json(json& object, const Status& status) {
-  object = {{"world", status.world}, {"rank", status.rank}, {"status", json_of(status.status)}};
+  object = {
+      {"world", status.world}, {"rank", status.rank}, {"status", json_of_message(status.status)}};
 }
 
 void from_json(const json& object, Status& status) {
   status = {object.at("world").get<Index>(),
             object.at("rank").get<int>(),
-            read_message<of_rank::Message>(object.at("status"))};
+            message_of_json<of_rank::Message>(object.at("status"))};
 }
 }  // namespace to_supervisor
 
 std::string line_of(const of_rank::Message& message) {
-  return json_of(message).dump();
+  return json_of_message(message).dump();
 }
 
 std::string line_of(const to_rank::Message& message) {
-  return json_of(message).dump();
+  return json_of_message(message).dump();
 }
 
 std::string line_of(const to_agent::Message& message) {
-  return json_of(message).dump();
+  return json_of_message(message).dump();
 }
 
 std::string line_of(const to_supervisor::Message& message) {
-  return json_of(message).dump();
+  return json_of_message(message).dump();
 }
 
 template <class Message>
 std::optional<Message> message_in(const std::string& line) {
-  if (!is_shallow_json(line)) {
-    return std::nullopt;
-  }
-  try {
-    return read_message<Message>(json::parse(line));
-  } catch (const json::exception&) {
-    return std::nullopt;
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+  return message_of_line<Message>(line);
 }
 template std::optional<of_rank::Message> message_in(const std::string& line);
 template std::optional<to_rank::Message> message_in(const std::string& line);

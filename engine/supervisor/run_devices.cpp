@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "engine/supervisor/supervision.h"
@@ -182,17 +181,14 @@ void RunDevices::leave_out_missing() {
 }
 
 void RunDevices::wait() {
-  std::vector<pollfd> waits;
+  constexpr double kLongest_s = 0.05;
+  PollSet waits;
   for (const AgentLink& agent : agents_) {
-    if (const LineStream* stream = agent.stream(); stream != nullptr && !stream->is_over()) {
-      waits.push_back({stream->in(), POLLIN, 0});
-      if (stream->wants_to_write()) {
-        waits.push_back({stream->out(), POLLOUT, 0});
-      }
+    if (agent.stream() != nullptr) {
+      waits.add(*agent.stream());
     }
   }
-  constexpr int kLongest_ms = 50;
-  ::poll(waits.data(), waits.size(), kLongest_ms);
+  waits.wait(kLongest_s);
   for (AgentLink& agent : agents_) {
     agent.flush();
   }

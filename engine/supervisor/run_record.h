@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/supervisor/host_list.h"
+#include "engine/processes/host_list.h"
 #include "engine/supervisor/leadership.h"
 #include "partitioner/base/region.h"
 

@@ -1,9 +1,7 @@
 #include "engine/supervisor/spare_plans.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "partitioner/base/errors.h"
 
@@ -33,15 +31,9 @@ void SparePlans::look() {
   }
   under_way_ = queue_.front();
   queue_.pop_front();
-  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   try {
-    search_.emplace(ProgramToStart{.words = under_way_->words,
-                                   .environment = {{"OMP_NUM_THREADS", "1"}},
-                                   .folder = "",
-                                   .idle = true,
-                                   .descriptors = {{STDIN_FILENO, null.number()},
-                                                   {STDOUT_FILENO, null.number()},
-                                                   {STDERR_FILENO, null.number()}}});
+    search_.emplace(ProgramToStart{
+        .words = under_way_->words, .environment = {{"OMP_NUM_THREADS", "1"}}, .idle = true});
   } catch (const InputError&) {
     // A later fault searches for itself.
   }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/supervisor/child_process.h"
+#include "engine/processes/child_process.h"
 
 namespace tessera::engine {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/supervisor/message_stream.h"
+#include "engine/processes/line_stream.h"
 
 namespace tessera::engine {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/supervisor/child_process.h"
+#include "engine/processes/child_process.h"
 #include "engine/supervisor/pmi_server.h"
 #include "partitioner/base/region.h"
 

@@ -8,8 +8,8 @@
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
-#include "engine/power/command_output.h"
 #include "engine/power/power_sampler.h"
+#include "engine/processes/command_output.h"
 #include "engine/system/clock.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
