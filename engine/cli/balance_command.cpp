@@ -14,7 +14,7 @@
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/cfg/model_file.h"
-#include "partitioner/report/device_names.h"
+#include "partitioner/text/device_names.h"
 
 namespace tessera::engine {
 

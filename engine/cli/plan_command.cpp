@@ -17,9 +17,9 @@
 #include "engine/session/planning.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
-#include "partitioner/report/explain.h"
-#include "partitioner/report/plan_answer.h"
-#include "partitioner/report/plan_report.h"
+#include "partitioner/text/explain.h"
+#include "partitioner/text/plan_answer.h"
+#include "partitioner/text/plan_report.h"
 
 namespace tessera::engine {
 

@@ -7,7 +7,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/run_files.h"
 #include "engine/page/page.h"
-#include "engine/report/run_reader.h"
+#include "engine/run_view/run_reader.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 

@@ -5,8 +5,8 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/live_terminal.h"
-#include "engine/report/run_reader.h"
-#include "engine/report/top_screen.h"
+#include "engine/run_view/run_reader.h"
+#include "engine/run_view/top_screen.h"
 #include "engine/system/clock.h"
 
 namespace tessera::engine {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/chart/line_chart.h"
-#include "engine/report/run_data.h"
+#include "engine/run_view/run_data.h"
 
 namespace tessera::engine {
 

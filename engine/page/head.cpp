@@ -13,7 +13,7 @@
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
-#include "engine/report/run_figures.h"
+#include "engine/run_view/run_figures.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/training_figures.h"
 

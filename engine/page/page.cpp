@@ -9,7 +9,7 @@
 #include "engine/page/page_style.h"
 #include "engine/page/sections.h"
 #include "engine/page/words.h"
-#include "engine/report/run_figures.h"
+#include "engine/run_view/run_figures.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/report/run_data.h"
+#include "engine/run_view/run_data.h"
 
 namespace tessera::engine {
 

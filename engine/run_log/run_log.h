@@ -2,7 +2,7 @@
 // was started and how it ended, its plan, what happened when, where the time of steps goes, one
 // step action by action, and pictures of a detector. Files run.json, plan.json, events.jsonl,
 // timing.jsonl, timeline.json, training-pictures.png and test-pictures.png of the run folder;
-// engine/report reads them.
+// engine/run_view reads them.
 //
 // Rank 0 has the files. Where all of them vanish or a disk is full, RunRecord says so.
 

@@ -13,8 +13,8 @@
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
 #include "partitioner/base/printable.h"
-#include "partitioner/report/device_names.h"
 #include "partitioner/search/best_partition.h"
+#include "partitioner/text/device_names.h"
 
 namespace tessera::engine {
 

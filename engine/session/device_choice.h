@@ -10,7 +10,7 @@
 #include "engine/session/planning.h"
 #include "engine/session/training_request.h"
 #include "engine/session/trial_runs.h"
-#include "partitioner/report/choice_report.h"
+#include "partitioner/text/choice_report.h"
 
 namespace tessera::engine {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "partitioner/report/plan_report.h"
+#include "partitioner/text/plan_report.h"
 
 namespace tessera::engine {
 

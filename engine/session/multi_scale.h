@@ -12,7 +12,7 @@
 #include "engine/train/sized_plans.h"
 #include "partitioner/cfg/model_file.h"
 #include "partitioner/partition/scaled_partition.h"
-#include "partitioner/report/plan_report.h"
+#include "partitioner/text/plan_report.h"
 
 namespace tessera::engine {
 

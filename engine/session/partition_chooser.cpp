@@ -13,7 +13,7 @@
 #include "engine/system/clock.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
-#include "partitioner/report/device_names.h"
+#include "partitioner/text/device_names.h"
 
 namespace tessera::engine {
 

@@ -18,7 +18,7 @@
 #include "engine/train/pass_end.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/training_figures.h"
-#include "partitioner/report/plan_report.h"
+#include "partitioner/text/plan_report.h"
 
 namespace tessera::engine {
 

@@ -18,7 +18,7 @@
 #include "engine/train/data_loader.h"
 #include "engine/train/make_metric.h"
 #include "partitioner/network/losses.h"
-#include "partitioner/report/plan_words.h"
+#include "partitioner/text/plan_words.h"
 
 namespace tessera::engine {
 

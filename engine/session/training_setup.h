@@ -26,7 +26,7 @@
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 #include "partitioner/plan/plan.h"
-#include "partitioner/report/plan_report.h"
+#include "partitioner/text/plan_report.h"
 
 namespace tessera::engine {
 

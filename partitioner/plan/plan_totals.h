@@ -1,5 +1,5 @@
 // What a plan adds up to: messages, bytes and multiply-adds of one pass over a batch, by group and
-// rank. Numbers only; partitioner/report/plan_report.h puts them into words.
+// rank. Numbers only; partitioner/text/plan_report.h puts them into words.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The files of a run's log, as engine/report reads them.
+// The files of a run's log, as engine/run_view reads them.
 
 #include <algorithm>
 #include <fstream>
@@ -12,10 +12,10 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/written_bytes.h"
-#include "engine/report/run_reader.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/run_summary.h"
 #include "engine/run_log/step_timing.h"
+#include "engine/run_view/run_reader.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
