@@ -1,5 +1,6 @@
-// `tessera agent`, which `tessera run` starts on each device, and `tessera agent --examine`, which
-// `tessera doctor` does: not for people, so it is not in the help.
+// `tessera agent`, which `tessera run` starts on each device, `tessera agent --spare REQUEST OUT
+// DEVICE...`, by which it searches partitions ahead of time, and `tessera agent --examine`, which
+// `tessera doctor` starts: not for people, so it is not in the help.
 
 #pragma once
 

@@ -34,12 +34,14 @@ void expect_several_devices(const TrainingRequest& request, int ranks) {
 }  // namespace
 
 void run_choose(const ChooseCommand& command, const Communicator& communicator) {
-  const TrainingRequest& request = command.train.request;
+  const TrainingRequest request = started_request(command.train);
   if (request.run.empty()) {
     throw AgreedError("--run is required, unless there is --dry-run (see tessera choose --help)");
   }
-  throw_agreed(communicator,
-               problem_of([&] { expect_several_devices(request, communicator.size()); }));
+  if (request.devices) {  // not where a supervisor goes on with other ones
+    throw_agreed(communicator,
+                 problem_of([&] { expect_several_devices(request, communicator.size()); }));
+  }
   run_train(command.train, communicator);
 }
 

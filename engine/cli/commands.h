@@ -19,11 +19,13 @@ namespace tessera::engine {
 
 // `train`, and `choose` where the request asks for devices.
 struct TrainCommand {
-  TrainingRequest request;
+  TrainingRequest request;  // as it was typed
   std::string progress = "auto";
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
+// What is trained: what the supervisor asks for that has started this rank, else what was typed.
+[[nodiscard]] TrainingRequest started_request(const TrainCommand& command);
 
 struct ChooseCommand {
   TrainCommand train;  // with devices

@@ -8,7 +8,7 @@
 
 #include "engine/cli/launcher.h"
 #include "engine/supervisor/agent_line.h"
-#include "engine/supervisor/training_words.h"
+#include "engine/system/command_words.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"
 
@@ -48,6 +48,39 @@ Words with_resume(const Words& program, LeftOut left_out, const std::string& che
   Words words = without(program, left_out);
   words.insert(words.end(), {"--resume", checkpoint});
   return words;
+}
+
+// What says how to cut the network for certain devices, and which of them reads.
+LeftOut cut_for_devices(const Words& words) {
+  LeftOut cut;
+  cut.with_value = {"--grid",
+                    "--groups",
+                    "--recompute",
+                    "--data-parallel-from",
+                    "--filter-parallel-from",
+                    "--replicas",
+                    "--sync",
+                    "--local-after",
+                    "--cluster"};
+  if (value_of(words, "--partition") != "auto") {
+    cut.with_value.insert("--partition");
+  }
+  const std::string reader = value_of(words, "--reader");
+  if (reader != "0" && reader != "every") {
+    cut.with_value.insert("--reader");
+  }
+  return cut;
+}
+
+// `choose` without the devices that the choice was among is `train`, with a search.
+Words training_of_choice(const Words& words) {
+  LeftOut choice;
+  choice.with_value = {"--objective", "--deadline", "--power-limit"};
+  choice.flags = {"--count-idle", "--try-all"};
+  Words training = without(words, choice);
+  training[1] = "train";
+  training.insert(training.end(), {"--partition", "auto"});
+  return training;
 }
 
 Words together(Words launcher, const Words& program) {
@@ -133,7 +166,6 @@ std::string command_to_resume_on(const Words& hosts,
   Words program = with_resume(started.program, cut_for_devices(started.program), checkpoint);
   if (program.size() > 1 && program[1] == "choose") {
     program = training_of_choice(program);
-    program.insert(program.end(), {"--partition", "auto"});
   }
   const bool here = std::all_of(
       hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });

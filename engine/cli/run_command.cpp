@@ -15,7 +15,6 @@
 #include "engine/session/rebalancer.h"
 #include "engine/supervisor/boot_unit.h"
 #include "engine/supervisor/supervisor.h"
-#include "engine/supervisor/training_words.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/cfg/model_file.h"
@@ -50,13 +49,13 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
   if (!line.answer.empty() || commands.choose.dry_run) {
     throw InputError(fmt::format("that trains nothing: leave out `tessera run`"));
   }
-  if (!value_of(words, "--data-map").empty()) {
+  TrainingRequest training =
+      words[0] == "train" ? commands.train.request : commands.choose.train.request;
+  if (!training.data_map.empty()) {
     throw InputError(
         "a run whose devices have data of their own cannot go on without one of them: leave out "
         "`tessera run`, or --data-map");
   }
-  TrainingRequest training =
-      words[0] == "train" ? commands.train.request : commands.choose.train.request;
   if (training.run.empty()) {
     throw InputError("expected --run DIR: what is kept there is what the run goes on from");
   }
@@ -65,11 +64,9 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
 
 // Whether devices that change their speed are to lead to another partition. On one machine they
 // share their processors, and a slow rank has hardly more than bad luck.
-bool is_to_rebalance(const RunCommand& command,
-                     const SupervisorRecord& record,
-                     const TrainingRequest& training) {
-  if (command.keeps_partition || record.hosts.size() < 2 || training.rebalance_window_s ||
-      record.words[0] != "train") {
+bool is_to_rebalance(const RunCommand& command, const SupervisorRecord& record) {
+  const TrainingRequest& training = record.request;
+  if (command.keeps_partition || record.hosts.size() < 2 || training.rebalance_window_s) {
     return false;
   }
   try {
@@ -167,16 +164,17 @@ int run_run(const RunCommand& command) {
     record.witness = command.witness;
   }
   request.alone = command.alone;
-  const TrainingRequest training = checked_training(record.words);
-  if (!later && is_to_rebalance(command, record, training)) {
-    record.words.emplace_back("--rebalance");
+  if (record.request.model.empty()) {
+    record.request = checked_training(record.words);
   }
-  record.run_folder = std::filesystem::absolute(training.run).string();
+  if (!later && is_to_rebalance(command, record)) {
+    record.request.rebalance_window_s = kUsualRebalanceWindow_s;
+  }
+  record.run_folder = std::filesystem::absolute(record.request.run).string();
   if (command.at_boot) {
     fmt::print("{}", unit_of(command, record));
     return 0;
   }
-  request.model = training.model;
   request.agents = {program_path(), record.remote_shell};
   request.version = program_sources();
   request.silence_s = static_cast<double>(command.silence_s);

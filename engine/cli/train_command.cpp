@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
@@ -18,7 +19,6 @@
 #include "engine/system/say.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/test_point.h"
-#include "engine/train/intact_checkpoint.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -39,11 +39,11 @@ ProgressStyle style_named(const std::string& name) {
 // Prints what a training session tells.
 class TrainingPrinter {
  public:
-  TrainingPrinter(const TrainCommand& command, int ranks, LastCheckpoint& saved)
-      : style_(style_named(command.progress)),
+  TrainingPrinter(const std::string& progress, std::string run, int ranks, LastCheckpoint& saved)
+      : style_(style_named(progress)),
         moves_(style_),
         ranks_(ranks),
-        run_(command.request.run),
+        run_(std::move(run)),
         saved_(saved) {}
 
   // This must outlive it.
@@ -102,47 +102,38 @@ of_rank::Phase phase_of(const RunActivity& activity) {
   return {phase, activity.steps, activity.bytes};
 }
 
-// Where a supervisor has started this rank.
-void go_on_as_agent_says(TrainingRequest& request, const Communicator& communicator) {
-  request.state_folder = state_folder_of_agent();
-  request.faults_file = faults_file();
-  request.started_again = !request.state_folder.empty() && is_started_again();
-  if (!request.started_again) {
-    return;
-  }
-  // 0: none, 1: the newest, 2: the one before it.
-  int which = 0;
-  if (communicator.rank() == 0) {
-    try {
-      const IntactCheckpoint found = newest_intact_checkpoint(request.run);
-      which = found.file.filename() == run_file::kCheckpoint ? 1 : 2;
-    } catch (const InputError&) {
-      // What was kept is enough, and a run that has neither begins again.
-    }
-  }
-  which = communicator.share(which);
-  if (which > 0) {
-    request.resume = (std::filesystem::path(request.run) /
-                      (which == 1 ? run_file::kCheckpoint : run_file::kPreviousCheckpoint))
-                         .string();
-    request.weights.clear();
-  }
+RunEnvironment environment_of_rank() {
+  const std::string state_folder = state_folder_of_agent();
+  return {.state_folder = state_folder,
+          .started_again = !state_folder.empty() && is_started_again(),
+          .faults_file = faults_file(),
+          .program_version = program_version(),
+          .command = started_line(started_command())};
+}
+
+// Of two devices that do not reach each other, while both reach the supervisor, it hears by this.
+Index stall_timeout_s(const TrainCommand& command) {
+  constexpr Index kUnderSupervisor_s = 10;
+  return command.stall_timeout_s == 0 && !request_file().empty() ? kUnderSupervisor_s
+                                                                 : command.stall_timeout_s;
 }
 
 }  // namespace
 
+TrainingRequest started_request(const TrainCommand& command) {
+  const std::string file = request_file();
+  return file.empty() ? command.request : read_training_request(file);
+}
+
 void run_train(const TrainCommand& command, const Communicator& communicator) {
-  TrainingRequest request = command.request;
-  request.program_version = program_version();
-  request.command = started_line(started_command());
+  const TrainingRequest request = started_request(command);
   const AgentLine agent([pulse = communicator.pulse()] {
     return pulse == nullptr ? WaitsOfRank() : WaitsOfRank{pulse->waiting, pulse->waits_ended};
   });
   agent.tell(of_rank::Phase{});
-  go_on_as_agent_says(request, communicator);
   test_point("rank_begins");
   LastCheckpoint saved;
-  TrainingPrinter printer(command, communicator.size(), saved);
+  TrainingPrinter printer(command.progress, request.run, communicator.size(), saved);
   TrainingSessionObserver observer = printer.observer();
   observer.step_done = [&agent](Index step, Index last) { agent.tell(of_rank::Step{step, last}); };
   observer.activity = [&agent](const RunActivity& activity) { agent.tell(phase_of(activity)); };
@@ -154,12 +145,12 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
     agent.tell(of_rank::Phase{});  // of other steps, or the end
     end();
   };
-  TrainingSession session(request, communicator, observer);
+  TrainingSession session(request, communicator, observer, environment_of_rank());
   saved.on_stall(
       [&session](const std::string& what) { session.record_failure(what, kOthersMissing); });
   saved.on_return([&session](const std::string& what) { session.record_warning(what); });
   saved.on_silence([&agent](const std::vector<int>& ranks) { agent.tell(of_rank::Silent{ranks}); });
-  const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
+  const Watchdog watchdog = watch(communicator, stall_timeout_s(command), &saved);
   TrainingResult result;
   try {
     result = session.run();

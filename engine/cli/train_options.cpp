@@ -123,13 +123,12 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "FILE",
            "ranks hold their own data; FILE (from `tessera balance --out`) lists the samples to "
            "move, before or during the first steps; {rank} in --data is the number of the rank");
-  constexpr Index kUsualSeconds = 30;
   constexpr Index kMostSeconds = 86400;
   auto* rebalance = app.add_flag_callback(
       "--rebalance",
       [&request] {
         request.rebalance_window_s =
-            request.rebalance_window_s.value_or(static_cast<double>(kUsualSeconds));
+            request.rebalance_window_s.value_or(static_cast<double>(kUsualRebalanceWindow_s));
       },
       "with --partition auto: adapt the partition to the speeds that devices turn out to have");
   app.add_option_function<Index>(
@@ -140,7 +139,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
          "seconds of steps in which the speed of devices is measured, for --rebalance")
       ->type_name("SECONDS")
       ->check(whole_number(1, kMostSeconds))
-      ->default_str(std::to_string(kUsualSeconds))
+      ->default_str(std::to_string(kUsualRebalanceWindow_s))
       ->needs(rebalance);
   add_partition(app, request.partition);
   add_gradient_precision(app, request.partition);

@@ -16,6 +16,7 @@
 #include "engine/base/loss_sum.h"
 #include "engine/base/targets.h"
 #include "engine/base/tensor.h"
+#include "engine/layers/batch_norm_mode.h"
 #include "engine/ops/convolution/convolution.h"
 #include "engine/ops/norm/batch_norm.h"
 #include "engine/ops/simd/row_kernels.h"
@@ -24,12 +25,6 @@
 #include "partitioner/plan/layer_plan.h"
 
 namespace tessera::engine {
-
-enum class BatchNormMode {
-  Sync,     // statistics over all cells of the whole batch
-  Frozen,   // running statistics, as constants
-  PerTile,  // statistics over what each rank owns: cheaper, and not what one device computes
-};
 
 // What is different from one pass to the next.
 struct Pass {

@@ -255,6 +255,12 @@ Partition agreed_partition(const partitioner::Network& network,
   }
   std::optional<std::string> text;
   on_root(communicator, [&] {
+    if (!request.found.empty()) {
+      const Partition found = partitioner::read_partition(request.found);
+      validate(found, network, workload.batch, request.found);
+      text = to_text(found);
+      return;
+    }
     const auto cluster = described_cluster(request, communicator.size(), observer);
     text = to_text(search_automatically(network, cluster, request, workload));
     ::malloc_trim(0);  // of what the search freed, for what training takes

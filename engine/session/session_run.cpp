@@ -24,6 +24,7 @@ namespace tessera::engine {
 
 SessionRun::SessionRun(SessionState& state, TrainingSetup& setup, PartitionChooser* chooser)
     : request_(state.request),
+      environment_(state.environment),
       observer_(state.observer),
       messages_(state.observer.messages),
       communicator_(state.communicator),
@@ -145,10 +146,14 @@ void SessionRun::begin(const PictureSources& sources) {
     }
   }
   begun_ = begin_training(request_,
-                          setup_.model(),
-                          preparation_,
-                          record,
-                          phases_.plan(),
+                          environment_,
+                          {.seed = options.seed,
+                           .model = setup_.model().text,
+                           .fingerprint = fingerprint(setup_.network()),
+                           .preparation = preparation_,
+                           .last_frozen = last_frozen(setup_.network()),
+                           .post_local_steps = options.post_local_steps,
+                           .record = record},
                           phases_.now()->trainer(),
                           communicator_,
                           messages_);
@@ -156,7 +161,7 @@ void SessionRun::begin(const PictureSources& sources) {
     owed_.epoch = owes_epoch(begun_.step);
     const bool all_done =
         begun_.step == length_.last_step && !owed_.epoch && has_told_end(begun_.step);
-    if (begun_.step > length_.last_step || (all_done && !request_.started_again)) {
+    if (begun_.step > length_.last_step || (all_done && !environment_.started_again)) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
                       request_.resume,
@@ -173,8 +178,8 @@ void SessionRun::begin(const PictureSources& sources) {
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
   on_root(communicator_, [&] {
     const auto metrics = std::filesystem::path(request_.run) / run_file::kMetrics;
-    const Index before = request_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
-    faults_.emplace(request_.faults_file, before, begun_.step);
+    const Index before = environment_.started_again ? last_recorded_step(metrics).value_or(0) : 0;
+    faults_.emplace(environment_.faults_file, before, begun_.step);
   });
   record_.begin(setup_.network(),
                 partition_,
@@ -183,7 +188,7 @@ void SessionRun::begin(const PictureSources& sources) {
                 testing_.class_names,
                 faults_ ? faults_->stood_s() : std::nullopt);
   owed_.checkpoint =
-      request_.started_again && begun_.step > 0 && record_.checkpoint_step() != begun_.step;
+      environment_.started_again && begun_.step > 0 && record_.checkpoint_step() != begun_.step;
   if (setup_.mapped() != nullptr) {
     record_.write(run_file::kDataMap, setup_.mapped()->text());
   }
@@ -199,7 +204,7 @@ void SessionRun::begin(const PictureSources& sources) {
 // Of a run that goes on, from its records.
 void SessionRun::remember_first_loss() {
   on_root(communicator_, [&] {
-    const std::filesystem::path folder = request_.started_again
+    const std::filesystem::path folder = environment_.started_again
                                              ? std::filesystem::path(request_.run)
                                              : std::filesystem::path(request_.resume).parent_path();
     if (begun_.step > 0) {
@@ -360,7 +365,7 @@ RunRecord::Options SessionRun::record_options() const {
   return {.folder = request_.run,
           .resume = request_.resume,
           .replace = request_.replace,
-          .goes_on = request_.started_again,
+          .goes_on = environment_.started_again,
           .monitor = monitor_options(),
           .sync = [this] { run_log_.sync(); },
           .saved =
@@ -379,7 +384,7 @@ std::optional<MonitorOptions> SessionRun::monitor_options() const {
   if (!request_.monitor) {
     return std::nullopt;
   }
-  MonitorOptions options{.meters = request_.meters, .root = request_.machine_root};
+  MonitorOptions options{.meters = request_.meters, .root = environment_.machine_root};
   options.warn = [this](const std::string& text) { warn(text); };
   options.throttling = [this](const std::string& host, const std::string& text) {
     run_log_.tell("throttling", host + " is " + text, {.device = host});
@@ -406,10 +411,10 @@ void SessionRun::begin_run_log() {
       start.predicted.step_s = mean_s;
       start.predicted.per_rank.clear();
     }
-    start.summary = {.version = request_.program_version,
+    start.summary = {.version = environment_.program_version,
                      .model = request_.model,
                      .data = request_.data,
-                     .command = request_.command,
+                     .command = environment_.command,
                      .last_step = length_.last_step,
                      .epoch_steps = length_.epoch_steps,
                      .batch = setup_.training().batch,

@@ -29,10 +29,18 @@ namespace tessera::engine {
 
 // What lives as long as a session, during its run and for record_failure().
 struct SessionState {
-  SessionState(TrainingRequest asked, const Communicator& ranks, TrainingSessionObserver told)
-      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), run_log(ranks) {}
+  SessionState(TrainingRequest asked,
+               RunEnvironment around,
+               const Communicator& ranks,
+               TrainingSessionObserver told)
+      : request(std::move(asked)),
+        environment(std::move(around)),
+        communicator(ranks),
+        observer(std::move(told)),
+        run_log(ranks) {}
 
   TrainingRequest request;
+  RunEnvironment environment;
   const Communicator& communicator;
   TrainingSessionObserver observer;
   RunLog run_log;
@@ -136,6 +144,7 @@ class SessionRun {
   };
 
   const TrainingRequest& request_;
+  const RunEnvironment& environment_;
   const TrainingSessionObserver& observer_;
   const SessionObserver& messages_;
   const Communicator& communicator_;

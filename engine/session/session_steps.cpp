@@ -250,9 +250,9 @@ void SessionRun::say_what_is_kept(const Communicator& trains) {
 
 void SessionRun::keep_state(TrainingRun& run) {
   TrainingPhase& phase = *phases_.now();
-  if (!request_.state_folder.empty() && KeptState::is_kept(phase.plan())) {
+  if (!environment_.state_folder.empty() && KeptState::is_kept(phase.plan())) {
     if (!kept_state_) {
-      kept_state_.emplace(request_.state_folder,
+      kept_state_.emplace(environment_.state_folder,
                           setup_.network(),
                           phase.plan(),
                           phase.trainer(),

@@ -1,14 +1,16 @@
-// What is asked of a training session: the same on all ranks.
+// What is asked of a training session: a value that is the same on all ranks, with a text form by
+// which it travels to them.
 
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/layers/layer.h"
+#include "engine/layers/batch_norm_mode.h"
 #include "engine/power/meter_spec.h"
 #include "partitioner/search/partition_request.h"
 
@@ -24,6 +26,7 @@ struct DeviceRequest {
   std::optional<double> power_limit_w = {};                         // of the devices together
   bool count_idle = false;  // devices without a part in the run count as idle, not as off
   bool try_all = false;     // every set of devices, whatever is predicted
+  friend bool operator==(const DeviceRequest&, const DeviceRequest&) = default;
 };
 
 // Where pictures are kept once they are decoded and reduced.
@@ -36,6 +39,7 @@ struct PictureCacheRequest {
   };
   Place place = Place::Automatic;
   std::filesystem::path folder = {};  // which outlasts the run
+  friend bool operator==(const PictureCacheRequest&, const PictureCacheRequest&) = default;
 };
 
 // TrainingRequest::freeze: the layers that TrainingRequest::weights has, up to the first that it
@@ -75,15 +79,8 @@ struct TrainingRequest {
   // 0, 1.
   std::vector<float> mean = {};
   std::vector<float> stddev = {};
-  // A folder of this device, in memory, for the state of the last step, which training goes on from
-  // where all of it is found on some devices; empty: none is kept.
-  std::string state_folder = {};
-  // The run folder is this run's own, which had begun in it: it goes on from the kept state, else
-  // from the folder's checkpoint, else from the start.
-  bool started_again = false;
-  std::string faults_file = {};  // rank 0's: what has happened since it ran last; empty: nothing
-  Index checkpoint_every = 0;    // steps; 0: once per epoch
-  bool replace = false;          // an earlier run in the folder
+  Index checkpoint_every = 0;  // steps; 0: once per epoch
+  bool replace = false;        // an earlier run in the folder
   bool evaluate = true;
   bool skip_broken = false;       // go on without pictures that cannot be used
   bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
@@ -91,13 +88,28 @@ struct TrainingRequest {
   // Go on by another partition where devices change their speed, measured over so many seconds of
   // steps. Nothing: keep the first.
   std::optional<double> rebalance_window_s = {};
-  bool monitor = true;                       // record each device once a second
-  std::vector<MeterSpec> meters = {};        // of electric power; empty: what each machine has
-  std::filesystem::path machine_root = "/";  // that proc, sys and dev lie in, for the monitor
+  bool monitor = true;                 // record each device once a second
+  std::vector<MeterSpec> meters = {};  // of electric power; empty: what each machine has
 
-  // For the records of the run.
-  std::string program_version = {};
-  std::string command = {};  // that started it
+  friend bool operator==(const TrainingRequest&, const TrainingRequest&) = default;
 };
+
+inline constexpr Index kUsualRebalanceWindow_s = 30;
+
+// The same training on other devices than it was asked for: what was said of how to cut the network
+// for those is left to a search. `found`: a file with what that has found already; `cluster`: the
+// profile of these devices. Either may be empty.
+[[nodiscard]] TrainingRequest for_other_devices(TrainingRequest request,
+                                                const std::string& found,
+                                                const std::string& cluster);
+
+// For the JSON library, which throws what is of another type as its own exceptions; InputError
+// where a text means nothing. What is missing has its default.
+void to_json(nlohmann::json& object, const TrainingRequest& request);
+void from_json(const nlohmann::json& object, TrainingRequest& request);
+
+// As a file has it. Throws InputError where that is missing or damaged.
+[[nodiscard]] std::string text_of(const TrainingRequest& request);
+[[nodiscard]] TrainingRequest read_training_request(const std::filesystem::path& file);
 
 }  // namespace tessera::engine

@@ -9,9 +9,10 @@ namespace tessera::engine {
 
 TrainingSession::TrainingSession(TrainingRequest request,
                                  const Communicator& communicator,
-                                 TrainingSessionObserver observer)
-    : state_(
-          std::make_unique<SessionState>(std::move(request), communicator, std::move(observer))) {
+                                 TrainingSessionObserver observer,
+                                 RunEnvironment environment)
+    : state_(std::make_unique<SessionState>(
+          std::move(request), std::move(environment), communicator, std::move(observer))) {
   if (state_->request.devices) {
     state_->request.partition.automatic = true;  // of each set of devices
   }
@@ -21,14 +22,14 @@ TrainingSession::~TrainingSession() = default;
 
 TrainingResult TrainingSession::run() {
   const SessionObserver& messages = state_->observer.messages;
-  state_->request.resume =
-      checkpoint_to_resume(state_->request.resume, state_->communicator, messages);
+  state_->request = request_from_start(
+      std::move(state_->request), state_->environment, state_->communicator, messages);
   std::optional<PartitionChooser> chooser;
   if (state_->request.devices) {
     chooser.emplace(state_->request, messages);
   }
   PartitionChooser* const chosen = chooser ? &*chooser : nullptr;
-  TrainingSetup setup(state_->request, state_->communicator, messages, chosen);
+  TrainingSetup setup(state_->request, state_->environment, state_->communicator, messages, chosen);
   return SessionRun(*state_, setup, chosen).run();
 }
 

@@ -18,6 +18,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/run_log/loss_trend.h"
 #include "engine/session/data_move.h"
+#include "engine/session/run_environment.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
 #include "engine/train/checkpoint.h"
@@ -93,7 +94,8 @@ class TrainingSession {
   // The same request on all ranks. The communicator must outlive it.
   TrainingSession(TrainingRequest request,
                   const Communicator& communicator,
-                  TrainingSessionObserver observer = {});
+                  TrainingSessionObserver observer = {},
+                  RunEnvironment environment = {});
   ~TrainingSession();
   TrainingSession(const TrainingSession&) = delete;
   TrainingSession& operator=(const TrainingSession&) = delete;

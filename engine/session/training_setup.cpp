@@ -93,30 +93,31 @@ void say_what_is_not_exact(const std::vector<std::string>& words,
   });
 }
 
-partitioner::StateKeeping state_keeping(const TrainingRequest& request,
+partitioner::StateKeeping state_keeping(const std::string& folder,
                                         const Communicator& communicator) {
-  if (request.state_folder.empty()) {
+  if (folder.empty()) {
     return {};
   }
-  return {.is_on = true,
-          .devices = texts_of_ranks(communicator, device_name(request.state_folder))};
+  return {.is_on = true, .devices = texts_of_ranks(communicator, device_name(folder))};
 }
 
 }  // namespace
 
 TrainingSetup::TrainingSetup(const TrainingRequest& request,
+                             const RunEnvironment& environment,
                              const Communicator& communicator,
                              const SessionObserver& observer,
                              PartitionChooser* chooser)
     : request_(fitting(request, chooser != nullptr)),
+      environment_(environment),
       communicator_(communicator),
       observer_(observer),
       program_bytes_(program_bytes_of_ranks(communicator)),
       model_(model_to_train(request, communicator, observer)),
-      record_before_(record_to_resume()),
+      record_before_(record_to_resume(request, model_.network, communicator)),
       training_(
           agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
-      kept_(state_keeping(request, communicator)),
+      kept_(state_keeping(environment.state_folder, communicator)),
       sizes_(sizes_of_inputs(chooser != nullptr)),
       mapped_(map_of_data()),
       data_(list_before_choosing()),
@@ -239,18 +240,6 @@ PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) 
           .left = {.of_machine = machine, .of_rank = own}};
 }
 
-std::optional<TrainingRecord> TrainingSetup::record_to_resume() const {
-  if (request_.resume.empty()) {
-    return std::nullopt;
-  }
-  auto record = stored_training_record(request_.resume, communicator_);
-  const auto& layers = model_.network.layers;
-  if (record && std::none_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
-    record->batch_norm = BatchNormMode::Sync;
-  }
-  return record;
-}
-
 std::optional<MappedData> TrainingSetup::map_of_data() const {
   if (request_.data_map.empty()) {
     return std::nullopt;
@@ -281,7 +270,7 @@ ListedData TrainingSetup::listed_data(bool reads) const {
                     .testing = request_.evaluate,
                     .skip_broken = request_.skip_broken,
                     .allow_unlabelled = request_.allow_unlabelled,
-                    .kept_folder = request_.state_folder};
+                    .kept_folder = environment_.state_folder};
   if (mapped_) {
     choice.path = path_of_rank(request_.data, communicator_.rank());
     choice.own = mapped_->own_part();

@@ -20,6 +20,7 @@
 #include "engine/session/multi_scale.h"
 #include "engine/session/picture_caching.h"
 #include "engine/session/planning.h"
+#include "engine/session/run_environment.h"
 #include "engine/session/training_request.h"
 #include "engine/train/preparation.h"
 #include "engine/train/training_record.h"
@@ -37,6 +38,7 @@ class TrainingSetup {
   // With a chooser, it says which partition training begins with; null: the request does. Tells the
   // observer what is not exact, and finds out whether memory suffices. All must outlive it.
   TrainingSetup(const TrainingRequest& request,
+                const RunEnvironment& environment,
                 const Communicator& communicator,
                 const SessionObserver& observer,
                 PartitionChooser* chooser);
@@ -108,7 +110,6 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
-  [[nodiscard]] std::optional<TrainingRecord> record_to_resume() const;
   [[nodiscard]] std::optional<MappedData> map_of_data() const;
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;
@@ -121,6 +122,7 @@ class TrainingSetup {
   [[nodiscard]] Index judging_bytes(Index images) const;
 
   const TrainingRequest& request_;
+  const RunEnvironment& environment_;
   const Communicator& communicator_;
   const SessionObserver& observer_;
   std::vector<Index> program_bytes_;  // of each rank, before anything below takes memory

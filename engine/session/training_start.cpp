@@ -78,6 +78,11 @@ void take_weights(const TrainingRequest& request,
 
 }  // namespace
 
+namespace {
+
+// The checkpoint that is meant by what was given to resume from: of a run folder its newest intact
+// one, with a warning of each that is not; a file is what it is, and where its header cannot be
+// read the error names an intact one beside it.
 std::string checkpoint_to_resume(const std::string& given,
                                  const Communicator& communicator,
                                  const SessionObserver& observer) {
@@ -103,6 +108,51 @@ std::string checkpoint_to_resume(const std::string& given,
     }
   });
   return texts_of_ranks(communicator, file).front();
+}
+
+// The newest intact one of the run's own folder; empty where it has none.
+std::string own_checkpoint(const std::string& run, const Communicator& communicator) {
+  std::string file;
+  if (communicator.rank() == 0) {
+    try {
+      file = newest_intact_checkpoint(run).file.string();
+    } catch (const InputError&) {
+      // What was kept is enough, and a run that has neither begins again.
+    }
+  }
+  return texts_of_ranks(communicator, file).front();
+}
+
+}  // namespace
+
+TrainingRequest request_from_start(TrainingRequest request,
+                                   const RunEnvironment& environment,
+                                   const Communicator& communicator,
+                                   const SessionObserver& observer) {
+  if (environment.started_again) {
+    request.replace = false;
+    if (const std::string own = own_checkpoint(request.run, communicator); !own.empty()) {
+      request.resume = own;
+      request.weights.clear();
+      return request;
+    }
+  }
+  request.resume = checkpoint_to_resume(request.resume, communicator, observer);
+  return request;
+}
+
+std::optional<TrainingRecord> record_to_resume(const TrainingRequest& request,
+                                               const partitioner::Network& network,
+                                               const Communicator& communicator) {
+  if (request.resume.empty()) {
+    return std::nullopt;
+  }
+  auto record = stored_training_record(request.resume, communicator);
+  const auto& layers = network.layers;
+  if (record && std::none_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
+    record->batch_norm = BatchNormMode::Sync;
+  }
+  return record;
 }
 
 partitioner::Network network_to_train(const TrainingRequest& request,
@@ -261,25 +311,17 @@ void add_lost_lines(const std::filesystem::path& metrics, const std::vector<Step
 }  // namespace
 
 TrainingState begin_training(const TrainingRequest& request,
-                             const partitioner::ModelFile& model,
-                             const Preparation& preparation,
-                             const TrainingRecord& record,
-                             const partitioner::Plan& plan,
+                             const RunEnvironment& environment,
+                             TrainingState begun,
                              Trainer& trainer,
                              const Communicator& communicator,
                              const SessionObserver& observer) {
+  const partitioner::Network& network = trainer.execution().network();
   const TrainerOptions& options = trainer.options();
-  TrainingState begun{.seed = options.seed,
-                      .model = model.text,
-                      .fingerprint = fingerprint(model.network),
-                      .preparation = preparation,
-                      .last_frozen = last_frozen(model.network),
-                      .post_local_steps = options.post_local_steps,
-                      .record = record};
-  take_weights(request, model.network, trainer, communicator, observer);
-  if (request.started_again && !request.state_folder.empty()) {
-    if (const auto kept =
-            restore_kept_state(request.state_folder, model.network, plan, trainer, communicator)) {
+  take_weights(request, network, trainer, communicator, observer);
+  if (environment.started_again) {
+    if (const auto kept = restore_kept_state(
+            environment.state_folder, network, trainer.execution().plan(), trainer, communicator)) {
       begun.step = kept->step;
       begun.images_seen = kept->images_seen;
       if (communicator.rank() == 0) {
@@ -299,7 +341,7 @@ TrainingState begin_training(const TrainingRequest& request,
     return begun;
   }
   const TrainingState state = load_checkpoint(request.resume,
-                                              model.network,
+                                              network,
                                               trainer.execution().parameters(),
                                               trainer.optimizer(),
                                               trainer.rank_state(),

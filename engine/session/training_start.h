@@ -8,21 +8,30 @@
 #include <optional>
 #include <string>
 
+#include "engine/session/run_environment.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/preparation.h"
 #include "engine/train/trainer.h"
+#include "engine/train/training_record.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
 
-// The checkpoint that is meant by what was given to resume from: of a run folder its newest intact
-// one, with a warning of each that is not; a file is what it is, and where its header cannot be
-// read the error names an intact one beside it. All ranks call this together.
-[[nodiscard]] std::string checkpoint_to_resume(const std::string& given,
-                                               const Communicator& communicator,
-                                               const SessionObserver& observer);
+// The request with the checkpoint that training goes on from, the one place that decides which it
+// is: of a run that is started again that of its own folder; else what was given to resume from, of
+// a run folder its newest intact one, with a warning of each that is not. Where the header of a
+// file cannot be read the error names an intact one beside it. All ranks call this together.
+[[nodiscard]] TrainingRequest request_from_start(TrainingRequest request,
+                                                 const RunEnvironment& environment,
+                                                 const Communicator& communicator,
+                                                 const SessionObserver& observer);
+
+// With what the run to resume has trained; nothing without one. All ranks call this together.
+[[nodiscard]] std::optional<TrainingRecord> record_to_resume(const TrainingRequest& request,
+                                                             const partitioner::Network& network,
+                                                             const Communicator& communicator);
 
 // The network with the layers frozen that the request names; without that, those that the model
 // file says. All ranks call this together.
@@ -69,12 +78,11 @@ void compare_classes(const TrainingRequest& request,
                                      const Communicator& communicator);
 
 // Gives the trainer the weights that training begins with, and what else a run to resume had come
-// to. Returns the state of the run before its first step. All ranks call this together.
+// to: that of the last step, where it was kept. Returns the state of the run before its first step,
+// `begun` if it begins. All ranks call this together.
 [[nodiscard]] TrainingState begin_training(const TrainingRequest& request,
-                                           const partitioner::ModelFile& model,
-                                           const Preparation& preparation,
-                                           const TrainingRecord& record,
-                                           const partitioner::Plan& plan,
+                                           const RunEnvironment& environment,
+                                           TrainingState begun,
                                            Trainer& trainer,
                                            const Communicator& communicator,
                                            const SessionObserver& observer);

@@ -533,11 +533,7 @@ void Agent::start(const to_agent::Start& start) {
   ranks_finished_ = false;
   keeps_ = true;
   note_that_ranks_start();
-  for (const auto& [name, text] : start.files) {
-    if (is_mirrored_name(name)) {
-      write_atomically(state_->path() / name, text);
-    }
-  }
+  write_atomically(state_->path() / kRequestName, text_of(start.request));
   if (start.forget) {
     state_->forget_kept();
   }
@@ -553,19 +549,13 @@ void Agent::start_rank(const to_agent::Start& start, int rank) {
   auto [pmi, rank_pmi] = socket_pair();
   auto [status, rank_status] = socket_pair();
   const int output = options_.output >= 0 ? options_.output : STDERR_FILENO;
-  ProgramToStart program{.environment = environment_,
+  ProgramToStart program{.words = start.words,
+                         .environment = environment_,
                          .folder = folder_,
                          .descriptors = {{STDOUT_FILENO, output},
                                          {STDERR_FILENO, STDERR_FILENO},
                                          {kPmi, rank_pmi.number()},
                                          {kStatus, rank_status.number()}}};
-  // Files that came with the message are here in a folder that may have another name.
-  const std::filesystem::path sent_from = start.folder;
-  for (const std::filesystem::path path : start.words) {
-    program.words.push_back(!sent_from.empty() && path.parent_path() == sent_from
-                                ? (state_->path() / path.filename()).string()
-                                : path.string());
-  }
   program.environment["PMI_FD"] = fmt::format("{}", kPmi);
   program.environment["PMI_RANK"] = fmt::format("{}", rank);
   program.environment["PMI_SIZE"] = fmt::format("{}", start.size);
@@ -573,6 +563,7 @@ void Agent::start_rank(const to_agent::Start& start, int rank) {
   program.environment["MPI_LOCALRANKID"] = fmt::format("{}", rank - start.ranks.front());
   program.environment[rank_variable::kAgent] = fmt::format("{}", kStatus);
   program.environment[rank_variable::kStateFolder] = state_->path().string();
+  program.environment[rank_variable::kRequest] = (state_->path() / kRequestName).string();
   program.environment[rank_variable::kFaults] = (state_->path() / kFaultsName).string();
   program.environment[rank_variable::kCommand] = text_of_words(start.typed);
   if (start.again) {

@@ -52,6 +52,10 @@ bool is_started_again() {
   return !variable(rank_variable::kStartedAgain).empty();
 }
 
+std::string request_file() {
+  return variable(rank_variable::kRequest);
+}
+
 std::string faults_file() {
   return variable(rank_variable::kFaults);
 }

@@ -23,6 +23,9 @@ namespace tessera::engine {
 // was kept, or from the folder's checkpoint.
 [[nodiscard]] bool is_started_again();
 
+// The file with the request that ranks train by, see training_request.h; empty: as it was typed.
+[[nodiscard]] std::string request_file();
+
 // A file of what has happened since ranks ran last, a JSON object a line; empty: there is none.
 [[nodiscard]] std::string faults_file();
 

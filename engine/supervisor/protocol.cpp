@@ -13,8 +13,9 @@ using nlohmann::json;
 
 bool travels(std::string_view variable) {
   constexpr std::array kFamilies{"OMP_", "GOMP_", "UCX_", "MPICH_", "MPIR_", "TESSERA_"};
-  constexpr std::array<std::string_view, 5> kAgents{rank_variable::kStateFolder,
+  constexpr std::array<std::string_view, 6> kAgents{rank_variable::kStateFolder,
                                                     rank_variable::kAgent,
+                                                    rank_variable::kRequest,
                                                     rank_variable::kCommand,
                                                     rank_variable::kFaults,
                                                     rank_variable::kStartedAgain};
@@ -88,7 +89,7 @@ namespace to_agent {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
     Hello, run, host, ranks, limit_ms, folder, environment, place, takes_over, leads, record)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(
-    Start, world, ranks, size, again, forget, files, folder, typed, words)
+    Start, world, ranks, size, again, forget, request, typed, words)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Record, record)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Signal, signal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Pause, world)

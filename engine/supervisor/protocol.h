@@ -20,6 +20,7 @@ namespace tessera::engine {
 namespace rank_variable {
 inline constexpr const char* kAgent = "TESSERA_AGENT_FD";         // descriptor of its messages
 inline constexpr const char* kStateFolder = "TESSERA_STATE_DIR";  // for the state of the last step
+inline constexpr const char* kRequest = "TESSERA_REQUEST";        // a file, see training_request.h
 inline constexpr const char* kFaults = "TESSERA_FAULTS";          // a file, see run_notes.h
 inline constexpr const char* kCommand = "TESSERA_COMMAND";        // as a person has typed it
 inline constexpr const char* kStartedAgain = "TESSERA_STARTED_AGAIN";  // set: no first start
@@ -90,8 +91,8 @@ struct Start {
   Index size = 1;          // of the world
   bool again = false;      // the run has begun before
   bool forget = false;     // what ranks keep there: others have gone on from a later step
-  std::map<std::string, std::string> files;  // name and content, which the words have in `folder`
-  std::string folder;
+  TrainingRequest request;
+  // For whoever looks at processes or records.
   std::vector<std::string> typed;
   std::vector<std::string> words;
 };

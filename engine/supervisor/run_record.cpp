@@ -64,6 +64,7 @@ void to_json(nlohmann::json& object, const SupervisorRecord& record) {
   }
   object = {{"run_number", record.run_number},
             {"words", record.words},
+            {"request", record.request},
             {"typed", record.typed},
             {"hosts", hosts},
             {"folder", record.folder},
@@ -89,6 +90,7 @@ void from_json(const nlohmann::json& object, SupervisorRecord& record) {
   record.generation = whole_number_in(object.at("generation"), kMostGenerations);
   record.supervisor = object.value("supervisor", std::string());
   // What old files lack.
+  record.request = object.value("request", TrainingRequest());
   record.copies = object.value("copies", Index{0});
   record.witness = object.value("witness", std::string());
   record.interface = object.value("interface", std::string());

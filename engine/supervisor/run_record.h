@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/processes/host_list.h"
+#include "engine/session/training_request.h"
 #include "engine/supervisor/leadership.h"
 #include "partitioner/base/region.h"
 
@@ -18,7 +19,8 @@ inline constexpr const char* kRecordName = "supervisor.json";
 
 struct SupervisorRecord {
   std::string run_number;
-  std::vector<std::string> words;  // "train" or "choose" and what follows
+  std::vector<std::string> words;  // "train" or "choose" and what follows, as it was typed
+  TrainingRequest request;         // what that asks for; without a model in old files
   std::vector<std::string> typed;  // the whole command that began the run, to be shown
   std::vector<Host> hosts;         // the first is the device of the supervisor
   std::string folder;              // that the run was started in, absolute

@@ -12,18 +12,21 @@
 #include <vector>
 
 #include "engine/processes/child_process.h"
+#include "engine/session/training_request.h"
 
 namespace tessera::engine {
 
 class SparePlans {
  public:
-  // `folder` is for the files.
-  explicit SparePlans(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // `program` is this one; `folder` is for the files.
+  SparePlans(std::string program, std::filesystem::path folder)
+      : program_(std::move(program)), folder_(std::move(folder)) {}
 
-  // Asks for one, unless that was done: of this set of devices, by this program, which writes it to
-  // the file that its words end with.
-  [[nodiscard]] std::filesystem::path file_of(const std::vector<int>& devices) const;
-  void want(const std::vector<int>& devices, const std::vector<std::string>& words);
+  // Asks for one, unless that was done: of this set of devices, for that training on them;
+  // `device_names`: [rank]. The process calls spare_partition().
+  void want(const std::vector<int>& devices,
+            const TrainingRequest& request,
+            const std::vector<std::string>& device_names);
 
   // Starts the next search when the last one is over.
   void look();
@@ -34,8 +37,12 @@ class SparePlans {
  private:
   struct Wanted {
     std::vector<int> devices;
-    std::vector<std::string> words;
+    TrainingRequest request;
+    std::vector<std::string> device_names;
   };
+  [[nodiscard]] std::filesystem::path file_of(const std::vector<int>& devices) const;
+
+  std::string program_;
   std::filesystem::path folder_;
   std::deque<Wanted> queue_;
   std::optional<Wanted> under_way_;

@@ -24,6 +24,7 @@ inline constexpr const char* kTakeOverLog = "supervisor.log";
 inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kBegunName = "begun";
 inline constexpr const char* kFaultsName = "faults.jsonl";
+inline constexpr const char* kRequestName = "request.json";
 
 // What is known of how long a phase of training may take.
 struct PhaseLength {

@@ -18,7 +18,6 @@ namespace tessera::engine {
 struct SupervisorRequest {
   SupervisorRecord record;  // of the run; without a number it is a new one
   AgentStart agents;
-  std::string model;        // the model file, as the record's words name it
   std::string version;      // of this program: that of the agents has to be the same
   double silence_s = 0;     // after which a device or rank counts as lost; 0: the usual
   bool goes_on = false;     // the run was begun by an earlier supervisor

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <iterator>
 
 #include "engine/files/atomic_file.h"
 #include "engine/supervisor/state_folder.h"
-#include "engine/supervisor/training_words.h"
 #include "partitioner/cost/cluster_profile.h"
 
 namespace tessera::engine {
@@ -30,20 +27,6 @@ std::vector<int> profile_rows(const std::vector<Host>& hosts, const std::vector<
   return rows;
 }
 
-std::map<std::string, std::string> files_named_in(const std::vector<std::string>& words,
-                                                  const std::filesystem::path& folder) {
-  std::map<std::string, std::string> files;
-  for (const char* option : {"--partition", "--cluster"}) {
-    const std::filesystem::path file = value_of(words, option);
-    if (file.parent_path() == folder) {
-      std::ifstream content(file);
-      files[file.filename().string()] =
-          std::string(std::istreambuf_iterator<char>(content), std::istreambuf_iterator<char>());
-    }
-  }
-  return files;
-}
-
 WorldStart::WorldStart(const SupervisorRequest& request,
                        const SupervisorRecord& record,
                        RunDevices& devices)
@@ -51,7 +34,7 @@ WorldStart::WorldStart(const SupervisorRequest& request,
       record_(record),
       devices_(devices),
       folder_(StateFolder::of_run(record.run_number)),
-      spare_plans_(folder_) {}
+      spare_plans_(request.agents.program, folder_) {}
 
 std::vector<int> WorldStart::devices_of_ranks() const {
   std::vector<int> devices;
@@ -64,7 +47,7 @@ std::vector<int> WorldStart::devices_of_ranks() const {
 
 // The profile of these devices, in a file; empty where none is known.
 std::string WorldStart::cluster_of(const std::vector<int>& devices) const {
-  const std::string given = value_of(record_.words, "--cluster");
+  const std::string& given = record_.request.partition.cluster;
   if (given.empty()) {
     return "";
   }
@@ -87,21 +70,11 @@ std::string WorldStart::cluster_of(const std::vector<int>& devices) const {
   return file.string();
 }
 
-std::vector<std::string> WorldStart::words_now(bool again) const {
-  std::vector<std::string> words = record_.words;
-  if (again) {
-    words = without(words, {{}, {"--force"}});
-  }
+TrainingRequest WorldStart::request_now() const {
   const std::vector<int> devices = devices_.roster().taking_part();
-  if (static_cast<int>(devices.size()) < devices_.size()) {
-    words = words_for_other_devices(words, spare_plans_.found(devices), cluster_of(devices));
-  }
-  // Of two devices that do not reach each other, while both reach this one.
-  if (value_of(words, "--stall-timeout").empty()) {
-    words.insert(words.end(), {"--stall-timeout", "10"});
-  }
-  words.insert(words.begin(), request_.agents.program);
-  return words;
+  return static_cast<int>(devices.size()) == devices_.size()
+             ? record_.request
+             : for_other_devices(record_.request, spare_plans_.found(devices), cluster_of(devices));
 }
 
 bool WorldStart::had_last_step(int device) const {
@@ -110,8 +83,9 @@ bool WorldStart::had_last_step(int device) const {
 }
 
 void WorldStart::start(const World& world, bool again) {
-  const std::vector<std::string> words = words_now(again);
-  const std::map<std::string, std::string> files = files_named_in(words, folder_);
+  const TrainingRequest request = request_now();
+  std::vector<std::string> words = record_.words;
+  words.insert(words.begin(), request_.agents.program);
   for (int device = 0; device < devices_.size(); ++device) {
     AgentLink& agent = devices_.link(device);
     if (!agent.is_ready()) {
@@ -131,8 +105,7 @@ void WorldStart::start(const World& world, bool again) {
                                  .size = world.size(),
                                  .again = again,
                                  .forget = !had_last_step(device),
-                                 .files = files,
-                                 .folder = folder_.string(),
+                                 .request = request,
                                  .typed = record_.typed,
                                  .words = words});
     }
@@ -149,17 +122,12 @@ void WorldStart::plan_ahead(const World* world) {
       if (devices_.link(lost).is_here() || left.empty()) {
         continue;
       }
-      int ranks = 0;
+      std::vector<std::string> names;
       for (const int device : left) {
-        ranks += devices_.link(device).host().ranks;
+        const Host& host = devices_.link(device).host();
+        names.insert(names.end(), static_cast<std::size_t>(host.ranks), host.name);
       }
-      std::vector<std::string> words = words_to_plan(record_.words,
-                                                     request_.model,
-                                                     ranks,
-                                                     cluster_of(left),
-                                                     spare_plans_.file_of(left).string());
-      words.insert(words.begin(), request_.agents.program);
-      spare_plans_.want(left, words);
+      spare_plans_.want(left, for_other_devices(record_.request, "", cluster_of(left)), names);
     }
   }
   spare_plans_.look();

@@ -1,10 +1,10 @@
-// What the ranks of a world are told when they start: the words of their command, for the devices
-// that take part, and the files that these name.
+// What the ranks of a world are told when they start: what they train, on the devices that take
+// part. The files that are made for that, the profile and the partition of these devices, are read
+// by rank 0, which is on this device.
 
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -17,10 +17,6 @@ namespace tessera::engine {
 // The rows of a profile of all hosts that belong to some of them: one for each rank.
 [[nodiscard]] std::vector<int> profile_rows(const std::vector<Host>& hosts,
                                             const std::vector<int>& places);
-
-// Partitions and profiles that the words name and that lie in this folder: names and contents.
-[[nodiscard]] std::map<std::string, std::string> files_named_in(
-    const std::vector<std::string>& words, const std::filesystem::path& folder);
 
 class WorldStart {
  public:
@@ -37,7 +33,7 @@ class WorldStart {
   void plan_ahead(const World* world);
 
  private:
-  [[nodiscard]] std::vector<std::string> words_now(bool again) const;
+  [[nodiscard]] TrainingRequest request_now() const;
   // Else what ranks keep there is of earlier steps, or of such that others have gone on without.
   [[nodiscard]] bool had_last_step(int device) const;
   [[nodiscard]] std::string cluster_of(const std::vector<int>& devices) const;

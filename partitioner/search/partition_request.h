@@ -24,6 +24,7 @@ struct PartitionRequest {
   // A search chooses; else a file, where one is given; else the shorthand below.
   bool automatic = false;
   std::string file = {};
+  std::string found = {};  // a file that has what that search has found already; empty: none has
 
   // A profile of the devices; empty: the one beside the host file, see engine/session/planning.h.
   std::string cluster = {};
@@ -51,6 +52,7 @@ struct PartitionRequest {
     return automatic || !file.empty() || grid || filter_parallel_from >= 0 ||
            data_parallel_from >= 0;
   }
+  friend bool operator==(const PartitionRequest&, const PartitionRequest&) = default;
 };
 
 // The same with direct kernels unless asked otherwise, for numbers that are to be compared.

@@ -106,7 +106,7 @@ exit 255
 SHELL
 chmod +x "$folder/shell"
 printf 'localhost\n192.0.2.77\n' >"$folder/hosts"
-# begun_with HOW OPTION...: the words of the ranks that such a command would start, in $folder/hello; HOW is an option of run, or empty.
+# begun_with HOW OPTION...: what the ranks would train that such a command starts, in $folder/hello; HOW is an option of run, or empty.
 begun_with() {
   local how=$1
   shift
@@ -114,13 +114,12 @@ begun_with() {
   run 1 run --hostfile "$folder/hosts" --remote-shell "$folder/shell" ${how:+"$how"} -- "${train[@]}" --steps 9 --run "$folder/no" "$@"
   expect_refusal '192\.0\.2\.77 cannot be reached'
 }
-words_of_ranks() { sed 's/.*"words"://' "$folder/hello"; } # beside those that were typed
-rebalances() { [ "$(words_of_ranks | grep -o '"--rebalance"' | wc -l)" -eq 1 ]; }
-keeps_partition() { [ -s "$folder/hello" ] && ! words_of_ranks | grep -q '"--rebalance"'; }
+rebalances() { grep -q "\"rebalance_window_s\":$1[.,]" "$folder/hello"; } # SECONDS
+keeps_partition() { rebalances null; }
 begun_with '' --partition auto --cluster "$folder/wrong.toml"
-expect 'a run on several devices follows their speed' rebalances
+expect 'a run on several devices follows their speed' rebalances 30
 begun_with '' --partition auto --cluster "$folder/wrong.toml" --rebalance --rebalance-every 5
-expect 'who asks for it is asked once' rebalances
+expect 'who asks for it is asked once' rebalances 5
 begun_with --keep-partition --partition auto --cluster "$folder/wrong.toml"
 expect 'not where the partition is to be kept' keeps_partition
 begun_with '' --partition auto

@@ -14,6 +14,7 @@ SupervisorRecord record_of_a_run() {
   SupervisorRecord record;
   record.run_number = "0123456789abcdef";
   record.words = {"train", "m.cfg"};
+  record.request.model = "m.cfg";
   record.typed = {"tessera", "run", "-n", "2", "--", "train", "m.cfg", "\"quoted\"\n"};
   record.hosts = {{"pi1", 2}, {"pi2", 1}};
   record.folder = "/home/pi";
@@ -71,8 +72,7 @@ TEST_CASE("what supervisor and agents tell each other is the same at both ends")
                        .size = 4,
                        .again = true,
                        .forget = true,
-                       .files = {{"cluster-0-1.toml", "a profile\n"}},
-                       .folder = "/dev/shm/tessera-1000-0123456789abcdef",
+                       .request = {.model = "m.cfg", .steps = 60},
                        .typed = {"tessera", "run"},
                        .words = {"/usr/bin/tessera", "train"}},
        to_agent::Kill{},

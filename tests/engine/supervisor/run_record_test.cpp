@@ -19,6 +19,8 @@ SupervisorRecord record_of_two_devices() {
   SupervisorRecord record;
   record.run_number = "0123456789abcdef";
   record.words = {"train", "my model's.cfg", "--run", "a\nb"};
+  record.request.model = "my model's.cfg";
+  record.request.partition.gradient_precision = partitioner::Compression::Half;
   record.hosts = {{"pi1", 1}, {"fe80::1%eth0", 4}};
   record.folder = "/home/it's $(me)";
   record.run_folder = "/home/it's $(me)/a\nb";
@@ -81,6 +83,18 @@ TEST_CASE("a record without the number of its supervisor is read, one with anoth
   }
   put_record(folder / "record", record);
   CHECK(supervisor_of(folder / "record") == engine::SupervisorId{3, ""});
+}
+
+TEST_CASE(
+    "a record of before requests travelled has none, and one whose request is damaged is too") {
+  const TemporaryFolder folder;
+  nlohmann::json record(record_of_two_devices());
+  record["request"]["partition"]["gradient_precision"] = "most";
+  put_record(folder / "record", record);
+  CHECK(refusal_of(folder / "record").find("is damaged") != std::string::npos);
+  record.erase("request");
+  put_record(folder / "record", record);
+  CHECK(read_supervisor_record(folder / "record").request == TrainingRequest());
 }
 
 TEST_CASE("numbers that no run has are no record's") {

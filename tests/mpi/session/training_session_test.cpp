@@ -126,12 +126,13 @@ class Fixture {
   }
 
   TrainingResult train(const TrainingSessionObserver& observer = {}) const {
-    return TrainingSession(request, world, observer).run();
+    return TrainingSession(request, world, observer, environment).run();
   }
 
   Communicator world = Communicator::world();
   FolderOfRanks folder{world};
   TrainingRequest request;
+  engine::RunEnvironment environment;
 };
 
 // What rank 0 hears.
@@ -374,9 +375,9 @@ TEST_CASE(
     "a machine that its firmware slows down is an event of the run, once whatever its ranks") {
   Fixture fixture;
   fixture.request.monitor = true;
-  fixture.request.machine_root = fixture.folder / "machine";
+  fixture.environment.machine_root = fixture.folder / "machine";
   const std::filesystem::path firmware =
-      fixture.request.machine_root / "sys/devices/platform/soc/soc:firmware";
+      fixture.environment.machine_root / "sys/devices/platform/soc/soc:firmware";
   if (fixture.world.rank() == 0) {
     std::filesystem::create_directories(firmware);
     std::ofstream(firmware / "get_throttled") << "5\n";
