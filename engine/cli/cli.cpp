@@ -1,6 +1,7 @@
 #include "engine/cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -39,8 +40,6 @@
 namespace tessera::engine {
 
 namespace {
-
-constexpr int kCheckFailed = 1;
 
 // On standard error; where that cannot be written either, the exit code alone says it.
 void complain(const std::string& text) {
@@ -200,6 +199,14 @@ int run_alone(ProgramStart& start, const std::function<void()>& work) {
   }
 }
 
+// The command that the command line names.
+const CommandRow& given_row(const CLI::App& program) {
+  const std::string name = program.get_subcommands().front()->get_name();
+  return *std::find_if(command_rows().begin(), command_rows().end(), [&](const CommandRow& row) {
+    return row.name == name;
+  });
+}
+
 int run_command(const CLI::App& program, const Commands& commands, ProgramStart& start) {
   if (!start.line.problem.empty()) {
     return run_alone(start, [&] { throw InputError(start.line.problem); });
@@ -207,84 +214,26 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
   if (!start.line.answer.empty()) {
     return run_alone(start, [&] { fmt::print("{}", start.line.answer); });
   }
-  if (program.got_subcommand("plan")) {
-    return run_alone(start, [&] {
-      expect_usable_threads();
-      run_plan(commands.plan);
-    });
-  }
-  if (program.got_subcommand("choose") && commands.choose.dry_run) {
-    return run_alone(start, [&] {
-      expect_usable_threads();
-      run_dry_choose(commands.choose);
-    });
-  }
-  if (program.got_subcommand("run")) {
-    int exit_code = 0;
-    const int problem = run_alone(start, [&] { exit_code = run_run(commands.run); });
-    return problem != 0 ? problem : exit_code;
-  }
-  if (program.got_subcommand("doctor") || program.got_subcommand("deploy")) {
-    bool well = true;  // as far as a rank knows that does nothing
+  const CommandRow& command = given_row(program);
+  if (command.is_alone(commands)) {
+    int exit_code = 0;  // as far as a rank knows that does nothing
     const int problem = run_alone(start, [&] {
-      well = program.got_subcommand("doctor") ? run_doctor(commands.doctor)
-                                              : run_deploy(commands.deploy);
+      if (command.computes) {
+        expect_usable_threads();
+      }
+      exit_code = command.run_alone(commands);
     });
-    return problem != 0 || well ? problem : kCheckFailed;
-  }
-  if (program.got_subcommand("map")) {
-    return run_alone(start, [&] { run_map(commands.map); });
-  }
-  if (program.got_subcommand("check-data")) {
-    return run_alone(start, [&] { run_check_data(commands.check_data); });
-  }
-  if (program.got_subcommand("anchors")) {
-    return run_alone(start, [&] { run_anchors(commands.anchors); });
-  }
-  if (program.got_subcommand("make-detection-set")) {
-    return run_alone(start, [&] { run_make_detection_set(commands.make_detection_set); });
-  }
-  if (program.got_subcommand("top")) {
-    return run_alone(start, [&] { run_top(commands.top); });
-  }
-  if (program.got_subcommand("balance")) {
-    return run_alone(start, [&] { run_balance(commands.balance); });
-  }
-  if (program.got_subcommand("convert")) {
-    return run_alone(start, [&] { run_convert(commands.convert); });
-  }
-  if (program.got_subcommand("report")) {
-    return run_alone(start, [&] { run_report(commands.report); });
+    return problem != 0 ? problem : exit_code;
   }
   return run_together(start, [&](const Communicator& world) {
     throw_agreed(world, problem_of(expect_usable_threads));
     share_processors(world.ranks_on_this_machine());
     expect_threads(world);
-    if (program.got_subcommand("check")) {
-      const Watchdog watchdog = watch(world, commands.check.stall_timeout_s);
-      return run_check(commands.check, world) ? 0 : kCheckFailed;
+    if (!command.watched) {
+      return command.run_together(commands, world);
     }
-    if (program.got_subcommand("train")) {
-      run_train(commands.train, world);  // watches by itself
-    } else if (program.got_subcommand("choose")) {
-      run_choose(commands.choose, world);  // likewise
-    } else if (program.got_subcommand("eval")) {
-      const Watchdog watchdog = watch(world, commands.eval.stall_timeout_s);
-      run_eval(commands.eval, world);
-    } else if (program.got_subcommand("predict")) {
-      const Watchdog watchdog = watch(world, commands.predict.stall_timeout_s);
-      run_predict(commands.predict, world);
-    } else if (program.got_subcommand("time")) {
-      const Watchdog watchdog = watch(world, commands.time.stall_timeout_s);
-      run_time(commands.time, world);
-    } else if (program.got_subcommand("probe")) {
-      const Watchdog watchdog = watch(world, commands.probe.stall_timeout_s);
-      run_probe(commands.probe, world);
-    } else {
-      const Watchdog watchdog = watch(world, commands.gradients.stall_timeout_s);
-      run_gradients(commands.gradients, world);
-    }
-    return 0;
+    const Watchdog watchdog = watch(world, commands.stall_timeout_s);
+    return command.run_together(commands, world);
   });
 }
 
@@ -312,7 +261,7 @@ void fill_standard_streams() {
   ProgramStart start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);
   // What counts of training is its files, not what it printed.
-  const bool chooses = program.got_subcommand("choose") && !commands.choose.dry_run;
+  const bool chooses = program.got_subcommand("choose") && !commands.of<ChooseCommand>().dry_run;
   const bool trains = (program.got_subcommand("train") || chooses) && start.line.answer.empty();
   return trains ? exit_code : finish_output(exit_code);
 }

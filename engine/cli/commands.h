@@ -1,11 +1,12 @@
-// What the program can do, a function a subcommand. Options are plain values here: cli.cpp reads
-// them from the command line.
+// What the program can do: for each subcommand its options as plain values, what reads them from
+// the command line, and a function.
 //
 // Under mpiexec all ranks run a command together; rank 0 prints. Errors of the user's are
 // AgreedErrors, on all ranks.
 
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct TrainCommand {
   std::string progress = "auto";
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
+void add_options(CLI::App& app, TrainCommand& command);
 void run_train(const TrainCommand& command, const Communicator& communicator);
 // What is trained: what the supervisor asks for that has started this rank, else what was typed.
 [[nodiscard]] TrainingRequest started_request(const TrainCommand& command);
@@ -31,6 +33,7 @@ struct ChooseCommand {
   TrainCommand train;  // with devices
   bool dry_run = false;
 };
+void add_options(CLI::App& app, ChooseCommand& command);
 void run_choose(const ChooseCommand& command, const Communicator& communicator);
 // By predictions alone, without other ranks.
 void run_dry_choose(const ChooseCommand& command);
@@ -50,6 +53,7 @@ struct RunCommand {
   std::string take_over;           // record of a run whose supervisor is gone: an agent's word
   std::vector<std::string> words;  // "train" or "choose" and what follows
 };
+void add_options(CLI::App& app, RunCommand& command);
 // Returns the exit code of the run.
 [[nodiscard]] int run_run(const RunCommand& command);
 
@@ -58,6 +62,7 @@ struct DoctorCommand {
   std::string remote_shell = "ssh";
   bool json = false;
 };
+void add_options(CLI::App& app, DoctorCommand& command);
 // Prints what is found; returns whether training can begin.
 [[nodiscard]] bool run_doctor(const DoctorCommand& command);
 
@@ -70,6 +75,7 @@ struct DeployCommand {
   bool dry_run = false;
   bool overwrite = false;
 };
+void add_options(CLI::App& app, DeployCommand& command);
 // Prints what is copied; returns whether each device has what it needs.
 [[nodiscard]] bool run_deploy(const DeployCommand& command);
 
@@ -84,8 +90,8 @@ struct EvalCommand {
   bool skip_broken = false;
   bool allow_unlabelled = false;
   bool json = false;
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
+void add_options(CLI::App& app, EvalCommand& command);
 void run_eval(const EvalCommand& command, const Communicator& communicator);
 
 struct CheckDataCommand {
@@ -96,6 +102,7 @@ struct CheckDataCommand {
   bool allow_unlabelled = false;
   bool json = false;
 };
+void add_options(CLI::App& app, CheckDataCommand& command);
 // Prints what it finds; InputError where that is an error.
 void run_check_data(const CheckDataCommand& command);
 
@@ -108,6 +115,7 @@ struct AnchorsCommand {
   bool allow_unlabelled = false;
   bool json = false;
 };
+void add_options(CLI::App& app, AnchorsCommand& command);
 void run_anchors(const AnchorsCommand& command);
 
 struct MakeDetectionSetCommand {
@@ -118,6 +126,7 @@ struct MakeDetectionSetCommand {
   std::string size = "160x160";
   std::uint64_t seed = 1;
 };
+void add_options(CLI::App& app, MakeDetectionSetCommand& command);
 void run_make_detection_set(const MakeDetectionSetCommand& command);
 
 struct BalanceCommand {
@@ -135,6 +144,7 @@ struct BalanceCommand {
   std::string out;  // data map; empty: none
   bool json = false;
 };
+void add_options(CLI::App& app, BalanceCommand& command);
 void run_balance(const BalanceCommand& command);
 
 struct PredictCommand {
@@ -149,9 +159,9 @@ struct PredictCommand {
   std::vector<float> mean;
   std::vector<float> stddev;
   bool json = false;
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
   double least_score = 0.25;  // of objects
 };
+void add_options(CLI::App& app, PredictCommand& command);
 void run_predict(const PredictCommand& command, const Communicator& communicator);
 
 struct PlanCommand {
@@ -176,6 +186,7 @@ struct PlanCommand {
   std::string save_baselines;  // a folder for the partitions that an explanation compares
   int scale = 0;               // devices up to which the best step is predicted; 0: not asked for
 };
+void add_options(CLI::App& app, PlanCommand& command);
 void run_plan(const PlanCommand& command);
 
 struct TimeCommand {
@@ -190,9 +201,9 @@ struct TimeCommand {
   bool layers = false;
   std::string trace;  // file for the actions of the last step; empty: none
   bool json = false;
-  bool monitor = false;       // look at devices meanwhile, as train does
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
+  bool monitor = false;  // look at devices meanwhile, as train does
 };
+void add_options(CLI::App& app, TimeCommand& command);
 void run_time(const TimeCommand& command, const Communicator& communicator);
 
 struct ProbeCommand {
@@ -207,8 +218,8 @@ struct ProbeCommand {
   Index seconds = 40;
   std::vector<MeterSpec> meters;  // of electric power; none: automatic
   bool json = false;
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
+void add_options(CLI::App& app, ProbeCommand& command);
 void run_probe(const ProbeCommand& command, const Communicator& communicator);
 
 struct TopCommand {
@@ -216,6 +227,7 @@ struct TopCommand {
   bool once = false;   // one picture of it, as lines of text
   bool ascii = false;  // no other characters, whatever the locale says
 };
+void add_options(CLI::App& app, TopCommand& command);
 // Shows the run until the user ends it; once, where standard output is no terminal.
 void run_top(const TopCommand& command);
 
@@ -226,8 +238,8 @@ struct CheckCommand {
   std::string freeze;
   Index batch = 2;
   std::uint64_t seed = 1;
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
+void add_options(CLI::App& app, CheckCommand& command);
 // Returns whether all differences are within their bounds.
 [[nodiscard]] bool run_check(const CheckCommand& command, const Communicator& communicator);
 
@@ -239,8 +251,8 @@ struct GradientsCommand {
   PartitionRequest partition = partitioner::comparable_request();
   std::optional<BatchNormMode> batch_norm;  // nothing: Sync
   std::string precision = "single";
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
+void add_options(CLI::App& app, GradientsCommand& command);
 void run_gradients(const GradientsCommand& command, const Communicator& communicator);
 
 struct MapCommand {
@@ -248,6 +260,7 @@ struct MapCommand {
   std::string detections;
   bool json = false;
 };
+void add_options(CLI::App& app, MapCommand& command);
 void run_map(const MapCommand& command);
 
 struct ConvertCommand {
@@ -256,6 +269,7 @@ struct ConvertCommand {
   std::string to;
   int layers = 0;  // how many, from the first, as `darknet partial` writes them; 0: all
 };
+void add_options(CLI::App& app, ConvertCommand& command);
 void run_convert(const ConvertCommand& command);
 
 struct ReportCommand {
@@ -263,6 +277,7 @@ struct ReportCommand {
   std::string out;    // empty: report.html in it
   std::string title;  // empty: the model's name
 };
+void add_options(CLI::App& app, ReportCommand& command);
 // Writes a page about a run and prints where it is.
 void run_report(const ReportCommand& command);
 

@@ -1,5 +1,6 @@
 #include "engine/cli/common_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <utility>
@@ -27,6 +28,14 @@ CLI::Validator number_in(Number least, Number most, const char* what) {
 
 }  // namespace
 
+std::string name_in(const std::string& form) {
+  return form.substr(0, form.find(' '));
+}
+
+std::string type_in(const std::string& form) {
+  return form.substr(std::min(form.find(' '), form.size() - 1) + 1);
+}
+
 CLI::Validator whole_number(Index least, Index most) {
   return number_in(least, most, "an integer");
 }
@@ -48,19 +57,18 @@ CLI::Validator accepted_by(std::function<void(const std::string&)> parse) {
 }
 
 CLI::Option* add_text(CLI::App& app,
-                      const char* name,
+                      const std::string& form,
                       std::string& value,
-                      const char* type,
                       const std::string& help) {
-  return app.add_option(name, value, help)->type_name(type);
+  return app.add_option(name_in(form), value, help)->type_name(type_in(form));
 }
 
 CLI::Option* add_read(CLI::App& app,
-                      const char* name,
+                      const std::string& form,
                       std::function<void(const std::string&)> read,
-                      const char* type,
                       const std::string& help) {
-  return app.add_option_function<std::string>(name, std::move(read), help)->type_name(type);
+  return app.add_option_function<std::string>(name_in(form), std::move(read), help)
+      ->type_name(type_in(form));
 }
 
 void add_choice(CLI::App& app,
@@ -79,18 +87,17 @@ CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI:
 }
 
 void add_model(CLI::App& app, std::string& model) {
-  add_text(app, "MODEL", model, "", "model file, Darknet's .cfg")->required();
+  add_text(app, "MODEL", model, "model file, Darknet's .cfg")->required();
 }
 
 void add_size(CLI::App& app, std::string& size) {
-  add_text(app, "--size", size, "HxW", "input size, if other than the model's");
+  add_text(app, "--size HxW", size, "input size, if other than the model's");
 }
 
 void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
   add_text(app,
-           "--freeze",
+           "--freeze LAYER",
            layer,
-           "LAYER",
            std::string("freeze the layers up to this one, counted from 0: they do not change") +
                (takes_weights ? "; weights: those in --weights; or "
                               : " and have no backward pass; or ") +
@@ -111,9 +118,8 @@ void add_multi_scale(CLI::App& app, std::optional<double>& factor) {
   };
   add_read(
       app,
-      "--multi-scale",
+      "--multi-scale FACTOR",
       [&factor, parse](const std::string& text) { factor = parse(text); },
-      "FACTOR",
       "inputs up to so much larger and smaller, or off (default: `random` in the model)")
       ->check(accepted_by([parse](const std::string& text) { (void)parse(text); }));
 }
@@ -124,7 +130,7 @@ void add_json(CLI::App& app, bool& json, const char* help) {
 
 void add_weights(CLI::App& app, std::string& weights) {
   add_text(
-      app, "--weights", weights, "FILE", "checkpoint.safetensors, or a file in Darknet's .weights")
+      app, "--weights FILE", weights, "checkpoint.safetensors, or a file in Darknet's .weights")
       ->required();
 }
 

@@ -27,15 +27,21 @@ inline constexpr double kMostQuantity = 1e12;
 // Accepts what `parse` does not refuse by an InputError, which is the message.
 [[nodiscard]] CLI::Validator accepted_by(std::function<void(const std::string&)> parse);
 
-CLI::Option* add_text(
-    CLI::App& app, const char* name, std::string& value, const char* type, const std::string& help);
+// The two parts of an option's form, "--size HxW": what is typed, and what it takes, which may be
+// missing.
+[[nodiscard]] std::string name_in(const std::string& form);
+[[nodiscard]] std::string type_in(const std::string& form);
+
+CLI::Option* add_text(CLI::App& app,
+                      const std::string& form,
+                      std::string& value,
+                      const std::string& help);
 
 // An option whose text `read` turns into a value. What it refuses by an InputError is what is wrong
 // with the command line.
 CLI::Option* add_read(CLI::App& app,
-                      const char* name,
+                      const std::string& form,
                       std::function<void(const std::string&)> read,
-                      const char* type,
                       const std::string& help);
 
 // A number from 1 on; one above 0 that is there already is the default.
@@ -44,6 +50,17 @@ CLI::Option* add_count(
     CLI::App& app, const char* name, Count& value, const char* help, Index most = kMostCount) {
   auto* option = app.add_option(name, value, help)->type_name("N")->check(whole_number(1, most));
   return value > 0 ? option->capture_default_str() : option;
+}
+
+// A positive number.
+template <class Number>
+CLI::Option* add_number(CLI::App& app,
+                        const std::string& form,
+                        Number& value,
+                        const std::string& help) {
+  return app.add_option(name_in(form), value, help)
+      ->type_name(type_in(form))
+      ->check(real_number(kLeastQuantity, kMostQuantity));
 }
 
 // One of several words; what is there already is the default.
@@ -69,7 +86,7 @@ CLI::Option* add_choice(CLI::App& app,
   for (const auto& [word, meaning] : choices) {
     words.push_back(word);
   }
-  return add_read(app, name, read, "HOW", help)
+  return add_read(app, std::string(name) + " HOW", read, help)
       ->check(CLI::IsMember(words))
       ->default_str(words.front());
 }

@@ -13,6 +13,7 @@ namespace tessera::engine {
 
 // What the options about cutting are put into; they stand on the page `partitioning` alone.
 inline constexpr const char* kPartitionGroup = "How to cut the network";
+inline constexpr const char* kUsualGroup = "Options";  // CLI11's name for all others
 
 // What an option takes: "N", or its words, "{auto,line}"; empty for flags and positionals.
 [[nodiscard]] std::string type_of(const CLI::Option& option);

@@ -1,9 +1,6 @@
-#include "engine/cli/options.h"
-
+#include "engine/cli/commands.h"
 #include "engine/cli/common_options.h"
-#include "engine/cli/help.h"
 #include "engine/cli/partition_options.h"
-#include "engine/cli/train_options.h"
 #include "partitioner/balance/balance.h"
 
 namespace tessera::engine {
@@ -11,14 +8,22 @@ namespace tessera::engine {
 namespace {
 
 void add_size_of_input(CLI::App& app, std::string& size, const char* help) {
-  add_text(app, "--size", size, "HxW", help)->capture_default_str();
+  add_text(app, "--size HxW", size, help)->capture_default_str();
 }
 
-void add_eval(CLI::App& program, EvalCommand& command) {
-  CLI::App& app =
-      *program.add_subcommand("eval", "evaluate a trained model on the test part of a data set");
+void add_remote_shell(CLI::App& app, std::string& remote_shell) {
+  add_text(app,
+           "--remote-shell PROGRAM",
+           remote_shell,
+           "what reaches the other devices, called with a host and a command")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, EvalCommand& command) {
   add_model(app, command.model);
-  add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
+  add_text(app, "--data DATA", command.data, "data set, as for train")->required();
   add_skip_broken(app, command.skip_broken);
   add_allow_unlabelled(app, command.allow_unlabelled);
   add_weights(app, command.weights);
@@ -29,42 +34,25 @@ void add_eval(CLI::App& program, EvalCommand& command) {
            "loss, pictures, coco, voc_11_points, voc_all_points, classes, confusion, curves");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
-  add_stall_timeout(app, command.stall_timeout_s);
 }
 
-void add_remote_shell(CLI::App& app, std::string& remote_shell) {
-  add_text(app,
-           "--remote-shell",
-           remote_shell,
-           "PROGRAM",
-           "what reaches the other devices, called with a host and a command")
-      ->capture_default_str();
-}
-
-void add_doctor(CLI::App& program, DoctorCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "doctor", "check the devices of a cluster and the links between them");
-  add_text(app, "--hostfile", command.hostfile, "FILE", "the devices, HOST:RANKS a line")
-      ->required();
+void add_options(CLI::App& app, DoctorCommand& command) {
+  add_text(app, "--hostfile FILE", command.hostfile, "the devices, HOST:RANKS a line")->required();
   add_remote_shell(app, command.remote_shell);
   add_json(app, command.json, "print JSON: well, devices, links, problems, warnings");
 }
 
-void add_deploy(CLI::App& program, DeployCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "deploy", "copy the program, files and data sets to the devices of a cluster");
-  add_text(app, "--hostfile", command.hostfile, "FILE", "the devices, HOST:RANKS a line")
-      ->required();
+void add_options(CLI::App& app, DeployCommand& command) {
+  add_text(app, "--hostfile FILE", command.hostfile, "the devices, HOST:RANKS a line")->required();
   app.add_option(
       "PATH", command.paths, "files and folders for all devices, to the same path there");
   auto* data = add_text(app,
-                        "--data",
+                        "--data DATA",
                         command.data,
-                        "DATA",
                         "a data set in a folder, for all devices; with {rank} in it, which stands "
                         "for the number of a rank, for the device of that rank");
   add_text(
-      app, "--data-map", command.data_map, "FILE", "ranks without samples in this map need no data")
+      app, "--data-map FILE", command.data_map, "ranks without samples in this map need no data")
       ->needs(data);
   add_remote_shell(app, command.remote_shell);
   app.add_flag("--dry-run", command.dry_run, "say what would be copied, and copy nothing");
@@ -74,13 +62,10 @@ void add_deploy(CLI::App& program, DeployCommand& command) {
                "and nothing is copied");
 }
 
-void add_run(CLI::App& program, RunCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "run", "train, and go on by itself when devices or ranks vanish and return");
+void add_options(CLI::App& app, RunCommand& command) {
   auto* hosts = add_text(app,
-                         "--hostfile",
+                         "--hostfile FILE",
                          command.hostfile,
-                         "FILE",
                          "the devices, HOST:RANKS a line; this machine is one of them");
   auto* ranks = add_count(app, "-n", command.ranks, "ranks on this machine", kMostThreads);
   hosts->excludes(ranks);
@@ -92,15 +77,13 @@ void add_run(CLI::App& program, RunCommand& command) {
             "seconds after which a device or rank that does not answer is left out (default: 3)",
             kMostSilence);
   add_text(app,
-           "--witness",
+           "--witness ADDRESS",
            command.witness,
-           "ADDRESS",
            "what exactly half of the devices has to reach by ping to go on without the others "
            "(default: the gateway of the default route)");
   auto* goes_on = add_text(app,
-                           "--continue",
+                           "--continue DIR",
                            command.goes_on,
-                           "DIR",
                            "go on with the run in this folder, on its devices that are there");
   goes_on->excludes(ranks);
   app.add_flag("--alone",
@@ -114,41 +97,34 @@ void add_run(CLI::App& program, RunCommand& command) {
       ->excludes(goes_on);
   app.add_flag("--at-boot",
                command.at_boot,
-               "start nothing: print a systemd unit that goes on with the run, or begins it, "
-               "when this machine boots");
+               "start nothing: print a systemd unit that goes on with the run, or begins it, when "
+               "this machine boots");
   app.add_flag("--keep-partition",
                command.keeps_partition,
                "do not add --rebalance, as is done on several devices where --partition auto and "
                "--cluster are given");
   app.add_option("--take-over", command.take_over)->group("")->excludes(ranks);
-  app.add_option(
-      "COMMAND",
-      command.words,
-      "train or choose, and its options, after --; without --data-map: what lies on a device "
-      "that vanishes could not be trained on");
+  app.add_option("COMMAND",
+                 command.words,
+                 "train or choose, and its options, after --; without --data-map: what lies on a "
+                 "device that vanishes could not be trained on");
 }
 
-void add_check_data(CLI::App& program, CheckDataCommand& command) {
-  CLI::App& app = *program.add_subcommand("check-data",
-                                          "find all problems of a data set; decodes every picture");
-  add_text(app, "DATA", command.data, "", "data set, as for train")->required();
-  add_text(app, "--model", command.model, "FILE", "also check that it fits this model file");
-  add_text(
-      app,
-      "--sheet",
-      command.sheet,
-      "FILE.png",
-      "data sets with boxes: draw some training pictures with their boxes; FILE.png.txt beside "
-      "it names them");
+void add_options(CLI::App& app, CheckDataCommand& command) {
+  add_text(app, "DATA", command.data, "data set, as for train")->required();
+  add_text(app, "--model FILE", command.model, "also check that it fits this model file");
+  add_text(app,
+           "--sheet FILE.png",
+           command.sheet,
+           "data sets with boxes: draw some training pictures with their boxes; FILE.png.txt "
+           "beside it names them");
   add_skip_broken(app, command.skip_broken);
   add_allow_unlabelled(app, command.allow_unlabelled);
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
-void add_anchors(CLI::App& program, AnchorsCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "anchors", "anchors for a detector's heads, by k-means over the boxes of a data set");
-  add_text(app, "DATA", command.data, "", "data set with boxes, as for train")->required();
+void add_options(CLI::App& app, AnchorsCommand& command) {
+  add_text(app, "DATA", command.data, "data set with boxes, as for train")->required();
   add_count(app, "--count", command.count, "anchors in all");
   add_size_of_input(app, command.size, "input size of the network");
   add_count(app,
@@ -159,11 +135,9 @@ void add_anchors(CLI::App& program, AnchorsCommand& command) {
   add_json(app, command.json, "print JSON: anchors, mean_iou, boxes");
 }
 
-void add_make_detection_set(CLI::App& program, MakeDetectionSetCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "make-detection-set", "compose a data set for object detection from Fashion-MNIST");
-  add_text(app, "OUT", command.out, "", "folder to make")->required();
-  add_text(app, "--from", command.from, "FOLDER", "Fashion-MNIST, or other grey pictures as IDX")
+void add_options(CLI::App& app, MakeDetectionSetCommand& command) {
+  add_text(app, "OUT", command.out, "folder to make")->required();
+  add_text(app, "--from FOLDER", command.from, "Fashion-MNIST, or other grey pictures as IDX")
       ->capture_default_str();
   add_count(app, "--pictures", command.pictures, "pictures for training");
   add_count(app,
@@ -174,19 +148,15 @@ void add_make_detection_set(CLI::App& program, MakeDetectionSetCommand& command)
   add_seed(app, command.seed, "the same seed gives the same pictures")->capture_default_str();
 }
 
-void add_map(CLI::App& program, MapCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "map", "average precision of boxes that a detector found (COCO, VOC, Darknet)");
+void add_options(CLI::App& app, MapCommand& command) {
   add_text(app,
-           "--ground-truth",
+           "--ground-truth FILE",
            command.ground_truth,
-           "FILE",
            "the objects on the images (JSON, as COCO's instances_val2017.json)")
       ->required();
   add_text(app,
-           "--detections",
+           "--detections FILE",
            command.detections,
-           "FILE",
            "what was found (JSON, in COCO's format of results)")
       ->required();
   add_json(app,
@@ -195,28 +165,19 @@ void add_map(CLI::App& program, MapCommand& command) {
            "ap_by_class, ap_by_iou; -1 where there is nothing to be found");
 }
 
-void add_balance(CLI::App& program, BalanceCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "balance", "choose which samples to move between devices before training");
+void add_options(CLI::App& app, BalanceCommand& command) {
   add_text(app,
            "MODEL",
            command.model,
-           "",
            "model file, whose training time per sample is predicted for each device");
-  add_text(app, "--cluster", command.cluster, "FILE", "profile of devices and links")->required();
+  add_text(app, "--cluster FILE", command.cluster, "profile of devices and links")->required();
   add_numbers(app,
               "--samples",
               command.samples,
               whole_number(0, partitioner::kMostSamples),
               "samples on each device now (default: those of --classes)");
-  app.add_option("--sample-bytes", command.sample_bytes, "bytes of a sample")
-      ->type_name("B")
-      ->check(real_number(kLeastQuantity, kMostQuantity))
-      ->required();
-  app.add_option("--epochs", command.epochs, "epochs to train")
-      ->type_name("E")
-      ->check(real_number(kLeastQuantity, kMostQuantity))
-      ->required();
+  add_number(app, "--sample-bytes B", command.sample_bytes, "bytes of a sample")->required();
+  add_number(app, "--epochs E", command.epochs, "epochs to train")->required();
   add_numbers(app,
               "--seconds-per-sample",
               command.seconds_per_sample,
@@ -232,13 +193,12 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
                                 "samples move in whole shards of so many (default: 1)")
                      ->type_name("N")
                      ->check(whole_number(1, partitioner::kMostSamples));
-  auto* classes = add_text(
-      app,
-      "--classes",
-      command.classes,
-      "FILE",
-      "give each device of each class what it is of all samples: a CSV with the samples of "
-      "each class on each device, device,CLASS,... in its first line");
+  auto* classes =
+      add_text(app,
+               "--classes FILE",
+               command.classes,
+               "give each device of each class what it is of all samples: a CSV with the samples "
+               "of each class on each device, device,CLASS,... in its first line");
   app.add_option("--class-tolerance",
                  command.class_tolerance,
                  "how far the share of a class on a device may be from its share of all samples, "
@@ -253,12 +213,11 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
              command.method,
              {"exact", "greedy"},
              "whose moves to print and to write; both are compared");
-  add_text(app, "--out", command.out, "FILE", "write the moves as a data map (TOML)");
+  add_text(app, "--out FILE", command.out, "write the moves as a data map (TOML)");
   add_json(app, command.json, "print JSON: moves, t_move_s, t_epoch_s, total_s, lower_bound_s");
 }
 
-void add_predict(CLI::App& program, PredictCommand& command) {
-  CLI::App& app = *program.add_subcommand("predict", "name what is in pictures, or find it");
+void add_options(CLI::App& app, PredictCommand& command) {
   add_model(app, command.model);
   app.add_option("PICTURES",
                  command.pictures,
@@ -267,11 +226,10 @@ void add_predict(CLI::App& program, PredictCommand& command) {
       ->type_name("")
       ->required();
   add_weights(app, command.weights);
-  add_text(app, "--names", command.names, "FILE", "text file with one class name per line");
+  add_text(app, "--names FILE", command.names, "text file with one class name per line");
   add_text(app,
-           "--out",
+           "--out DIR",
            command.out,
-           "DIR",
            "new folder for annotated pictures (PNG), each with its class and probability below");
   add_count(app, "--top", command.top, "number of classes to list");
   app.add_option("--threshold",
@@ -283,13 +241,10 @@ void add_predict(CLI::App& program, PredictCommand& command) {
   add_json(app, command.json, "print a JSON object for each picture");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
-  add_stall_timeout(app, command.stall_timeout_s);
 }
 
-void add_plan(CLI::App& program, PlanCommand& command) {
+void add_options(CLI::App& app, PlanCommand& command) {
   constexpr Index kMostScale = 4096;
-  CLI::App& app = *program.add_subcommand(
-      "plan", "show what a partition implies: regions, messages, work, memory");
   add_model(app, command.model);
   add_count(app,
             "--ranks",
@@ -301,15 +256,14 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_freeze(app, command.freeze);
   add_multi_scale(app, command.multi_scale);
   add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
-  add_batch_norm(app,
-                 command.batch_norm,
-                 "as `train` will: batch statistics, running statistics, or each tile's own (not "
-                 "exact)");
+  add_batch_norm(
+      app,
+      command.batch_norm,
+      "as `train` will: batch statistics, running statistics, or each tile's own (not exact)");
   app.add_flag("--keep-state",
                command.keeps_state,
                "count what `tessera run` adds: the state of each step travels to a second device");
-  add_text(
-      app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
+  add_text(app, "--save FILE", command.save, "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");
   app.add_flag("--regions",
                command.regions,
@@ -324,20 +278,15 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                               whole_number(0, partitioner::kMostSamples),
                               "with --explain: samples that lie on each device, to compare "
                               "training on them as they lie and after moving some");
-  auto* bytes = app.add_option("--sample-bytes", command.sample_bytes, "bytes of such a sample")
-                    ->type_name("B")
-                    ->check(real_number(kLeastQuantity, kMostQuantity));
+  auto* bytes = add_number(app, "--sample-bytes B", command.sample_bytes, "bytes of such a sample");
   samples->needs(explain)->needs(bytes);
   bytes->needs(samples);
-  app.add_option("--epochs", command.epochs, "epochs that are trained on them (default: 1)")
-      ->type_name("E")
-      ->check(real_number(kLeastQuantity, kMostQuantity))
+  add_number(app, "--epochs E", command.epochs, "epochs that are trained on them (default: 1)")
       ->needs(samples);
   auto* baselines =
       add_text(app,
-               "--save-baselines",
+               "--save-baselines DIR",
                command.save_baselines,
-               "DIR",
                "write the partitions that --explain compares to this folder, one file each");
   baselines->needs(explain);
   add_alias(app, "--save-rivals", command.save_baselines, baselines)->needs(explain);
@@ -348,13 +297,10 @@ void add_plan(CLI::App& program, PlanCommand& command) {
             "many devices, ignoring memory limits; with --json one object per line",
             kMostScale);
   add_partition(app, command.partition, "as square as possible", &command.measures_kernels);
-  add_gradient_precision(app, command.partition);
-  add_replicas(app, command.partition)->group(kPartitionGroup);
-  add_sync(app, command.partition)->group(kPartitionGroup);
+  add_synchronisation(app, command.partition);
 }
 
-void add_time(CLI::App& program, TimeCommand& command) {
-  CLI::App& app = *program.add_subcommand("time", "measure a training step on random pictures");
+void add_options(CLI::App& app, TimeCommand& command) {
   add_model(app, command.model);
   add_size(app, command.size);
   add_freeze(app, command.freeze);
@@ -375,9 +321,8 @@ void add_time(CLI::App& program, TimeCommand& command) {
                "also show each layer's computing time: on an average rank, on the slowest, and as "
                "predicted if there is a cluster profile");
   add_text(app,
-           "--trace",
+           "--trace FILE",
            command.trace,
-           "FILE",
            "write a trace of the last step: every action of every rank, and its predicted time "
            "where there is a profile. Open it with https://ui.perfetto.dev. Ranks start that step "
            "together, and times are from there");
@@ -386,28 +331,21 @@ void add_time(CLI::App& program, TimeCommand& command) {
                "look at the devices meanwhile, as `train` does, and say what that takes");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
-  add_gradient_precision(app, command.partition);
-  add_replicas(app, command.partition)->group(kPartitionGroup);
-  add_sync(app, command.partition)->group(kPartitionGroup);
-  add_stall_timeout(app, command.stall_timeout_s);
+  add_synchronisation(app, command.partition);
 }
 
-void add_probe(CLI::App& program, ProbeCommand& command) {
-  CLI::App& app =
-      *program.add_subcommand("probe", "measure devices and links, and write a cluster profile");
+void add_options(CLI::App& app, ProbeCommand& command) {
   auto* model = add_text(app,
                          "MODEL",
                          command.model,
-                         "",
                          "model file whose convolutions to time (default: a standard set)");
   app.add_option("--size", command.size, "input size, if other than the model's")
       ->type_name("HxW")
       ->needs(model);
-  auto* out = add_text(app, "--out", command.out, "FILE", "where to write the profile");
+  auto* out = add_text(app, "--out FILE", command.out, "where to write the profile");
   add_text(app,
-           "--hostfile",
+           "--hostfile FILE",
            command.hostfile,
-           "FILE",
            "the cluster's host file; the profile is written to FILE.cluster.toml (default: "
            "cluster.toml in the current folder)")
       ->excludes(out);
@@ -432,13 +370,10 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
   add_json(app,
            command.json,
            "print JSON: devices, groups of alike devices, link, what was left out, file");
-  add_stall_timeout(app, command.stall_timeout_s);
 }
 
-void add_top(CLI::App& program, TopCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "top", "watch a training run: devices, step time, memory, loss, events; q quits");
-  add_text(app, "DIR", command.run, "", "folder of a run, as in train --run DIR")->required();
+void add_options(CLI::App& app, TopCommand& command) {
+  add_text(app, "DIR", command.run, "folder of a run, as in train --run DIR")->required();
   app.add_flag(
       "--once",
       command.once,
@@ -447,34 +382,27 @@ void add_top(CLI::App& program, TopCommand& command) {
       "--ascii", command.ascii, "draw with ASCII characters (default: if the locale is not UTF-8)");
 }
 
-void add_check(CLI::App& program, CheckCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "check", "compare a partition with a single tile; exit code 1 if they differ");
+void add_options(CLI::App& app, CheckCommand& command) {
   add_model(app, command.model);
   add_size(app, command.size);
   add_freeze(app, command.freeze);
   add_count(app, "--batch", command.batch, "images");
   add_seed(app, command.seed, "seed of the random weights and pictures")->capture_default_str();
   add_partition(app, command.partition);
-  add_replicas(app, command.partition)->group(kPartitionGroup);
-  add_stall_timeout(app, command.stall_timeout_s);
+  add_replicas(app, command.partition);
 }
 
-void add_gradients(CLI::App& program, GradientsCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "gradients", "compute a vector-Jacobian product, to compare with other frameworks");
+void add_options(CLI::App& app, GradientsCommand& command) {
   add_model(app, command.model);
   add_text(app,
-           "--in",
+           "--in FILE",
            command.in,
-           "FILE",
            "safetensors: input, output_gradient, layers.I.weight, .bias, .bn.scale, .bn.mean, "
            ".bn.variance")
       ->required();
   add_text(app,
-           "--out",
+           "--out FILE",
            command.out,
-           "FILE",
            "safetensors: output, input_gradient, gradients, running statistics")
       ->required();
   add_freeze(app, command.freeze);
@@ -488,15 +416,12 @@ void add_gradients(CLI::App& program, GradientsCommand& command) {
              {"single", "double"},
              "precision of the computation; double writes F64, and reads F64 or F32");
   add_partition(app, command.partition, "1x1");
-  add_stall_timeout(app, command.stall_timeout_s);
 }
 
-void add_convert(CLI::App& program, ConvertCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "convert", "convert weights between .safetensors and Darknet's .weights");
+void add_options(CLI::App& app, ConvertCommand& command) {
   add_model(app, command.model);
-  add_text(app, "--from", command.from, "FILE", "weights to read")->required();
-  add_text(app, "--to", command.to, "FILE", "file to write, .weights or .safetensors")->required();
+  add_text(app, "--from FILE", command.from, "weights to read")->required();
+  add_text(app, "--to FILE", command.to, "file to write, .weights or .safetensors")->required();
   add_count(app,
             "--layers",
             command.layers,
@@ -504,37 +429,10 @@ void add_convert(CLI::App& program, ConvertCommand& command) {
             "begin alike can start from");
 }
 
-void add_report(CLI::App& program, ReportCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "report", "write a page about a run: what it learnt, where its time and energy went");
-  add_text(app, "DIR", command.run, "", "folder of the run, also while it is going")->required();
-  add_text(app, "--out", command.out, "FILE", "the page (default: DIR/report.html)");
-  add_text(app, "--title", command.title, "TEXT", "its title (default: the model's name)");
-}
-
-}  // namespace
-
-void add_commands(CLI::App& program, Commands& commands) {
-  add_train(program, commands.train);
-  add_choose(program, commands.choose);
-  add_run(program, commands.run);
-  add_doctor(program, commands.doctor);
-  add_deploy(program, commands.deploy);
-  add_eval(program, commands.eval);
-  add_predict(program, commands.predict);
-  add_plan(program, commands.plan);
-  add_time(program, commands.time);
-  add_probe(program, commands.probe);
-  add_top(program, commands.top);
-  add_check(program, commands.check);
-  add_gradients(program, commands.gradients);
-  add_convert(program, commands.convert);
-  add_report(program, commands.report);
-  add_check_data(program, commands.check_data);
-  add_anchors(program, commands.anchors);
-  add_make_detection_set(program, commands.make_detection_set);
-  add_map(program, commands.map);
-  add_balance(program, commands.balance);
+void add_options(CLI::App& app, ReportCommand& command) {
+  add_text(app, "DIR", command.run, "folder of the run, also while it is going")->required();
+  add_text(app, "--out FILE", command.out, "the page (default: DIR/report.html)");
+  add_text(app, "--title TEXT", command.title, "its title (default: the model's name)");
 }
 
 }  // namespace tessera::engine

@@ -33,30 +33,26 @@ CLI::Option* add_mebibytes(CLI::App& app,
 }
 
 // What --partition auto looks for.
-std::vector<CLI::Option*> add_search(CLI::App& app, PartitionRequest& request) {
-  auto* cluster = add_text(app,
-                           "--cluster",
-                           request.cluster,
-                           "FILE",
-                           "profile of devices and links, for --partition auto and for the "
-                           "predictions of `plan` (default: the host file that HYDRA_HOST_FILE "
-                           "names, with .cluster.toml appended; else equal devices are assumed)");
-  auto* limit = add_memory_limit(
+void add_search(CLI::App& app, PartitionRequest& request) {
+  add_text(app,
+           "--cluster FILE",
+           request.cluster,
+           "profile of devices and links, for --partition auto and for the predictions of `plan` "
+           "(default: the host file that HYDRA_HOST_FILE names, with .cluster.toml appended; else "
+           "equal devices are assumed)");
+  add_memory_limit(
       app,
       request,
       "with --partition auto: memory that a device may use (default: as in its profile)");
   const auto read = [&request](const std::string& name) {
     request.objective = partitioner::objective_named(name);
   };
-  auto* objective = add_read(app,
-                             "--objective",
-                             read,
-                             "HOW",
-                             "with --partition auto: minimise the time of a step, the "
-                             "largest memory of any device, the energy of a step or its "
-                             "energy-delay product (default: time)")
-                        ->check(CLI::IsMember({"time", "memory", "energy", "edp"}));
-  return {cluster, limit, objective};
+  add_read(app,
+           "--objective HOW",
+           read,
+           "with --partition auto: minimise the time of a step, the largest memory of any device, "
+           "the energy of a step or its energy-delay product (default: time)")
+      ->check(CLI::IsMember({"time", "memory", "energy", "edp"}));
 }
 
 CLI::Validator known_compression() {
@@ -78,11 +74,11 @@ CLI::Option* add_memory_limit(CLI::App& app, PartitionRequest& request, const ch
 }
 
 void add_execution(CLI::App& app, PartitionRequest& request, bool* measures_kernels) {
-  auto* reader = add_read(
+  app.option_defaults()->group(kPartitionGroup);
+  add_read(
       app,
-      "--reader",
+      "--reader RANK",
       [&request](const std::string& text) { request.reader = partitioner::parse_reader(text); },
-      "RANK",
       "the rank that reads pictures for all, or \"every\": each reads its own part (default: "
       "every)");
   const auto read_kernels = [&request, measures_kernels](const std::string& name) {
@@ -91,57 +87,52 @@ void add_execution(CLI::App& app, PartitionRequest& request, bool* measures_kern
       *measures_kernels = name == kMeasuredKernels;
     }
   };
-  auto* kernels =
-      app.add_option_function<std::string>(
-             "--kernels",
-             read_kernels,
-             fmt::format(
-                 "how convolutions are computed: direct (the same bits for any partition), "
-                 "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
-                 "reference (slow, for comparison); default: {}, or what the partition file says",
-                 request.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
-          ->check(CLI::IsMember(kernel_choices(measures_kernels != nullptr)));
-  auto* workspace = add_mebibytes(app,
-                                  "--workspace",
-                                  request.workspace_bytes,
-                                  "limit on the kernels' scratch memory: kernels that need more "
-                                  "are replaced by ones that need less (default: no limit)");
-  for (auto* option : {reader, kernels, workspace}) {
-    option->group(kPartitionGroup);
-  }
+  app.add_option_function<std::string>(
+         "--kernels",
+         read_kernels,
+         fmt::format(
+             "how convolutions are computed: direct (the same bits for any partition), winograd "
+             "(3x3 in fewer multiplications), usual (winograd where it pays), reference (slow, for "
+             "comparison); default: {}, or what the partition file says",
+             request.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
+      ->check(CLI::IsMember(kernel_choices(measures_kernels != nullptr)));
+  add_mebibytes(app,
+                "--workspace",
+                request.workspace_bytes,
+                "limit on the kernels' scratch memory: kernels that need more are replaced by ones "
+                "that need less (default: no limit)");
+  app.option_defaults()->group(kUsualGroup);
 }
 
 void add_partition(CLI::App& app,
                    PartitionRequest& request,
                    const char* default_grid,
                    bool* measures_kernels) {
+  app.option_defaults()->group(kPartitionGroup);
   const auto read_file = [&request](const std::string& text) {
     request.automatic = text == kAutomatic;
     request.file = request.automatic ? "" : text;
   };
   auto* file = add_read(app,
-                        "--partition",
+                        "--partition FILE",
                         read_file,
-                        "FILE",
                         "partition file (see `tessera plan --save`), or auto: the one predicted to "
                         "be fastest on the cluster");
-  const std::vector<CLI::Option*> search = add_search(app, request);
+  add_search(app, request);
   auto* grid = add_read(
       app,
-      "--grid",
+      "--grid RxC",
       [&request](const std::string& text) {
         request.grid = partitioner::parse_grid(text, "--grid");
       },
-      "RxC",
       fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
                   default_grid));
   auto* groups = add_read(
       app,
-      "--groups",
+      "--groups A-B,...",
       [&request](const std::string& text) {
         request.groups = partitioner::parse_groups(text, "--groups");
       },
-      "A-B,...",
       "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
   const auto read_recompute = [&request](const std::string& text) {
     request.recompute_all = text == "all";
@@ -149,9 +140,8 @@ void add_partition(CLI::App& app,
                                               : partitioner::parse_groups(text, "--recompute");
   };
   auto* recompute = add_read(app,
-                             "--recompute",
+                             "--recompute A-B,...",
                              read_recompute,
-                             "A-B,...",
                              "groups whose maps are recomputed for the backward pass instead of "
                              "kept, to save memory; or all");
   const auto add_layer = [&](const char* name, int& layer, const char* help) {
@@ -170,12 +160,6 @@ void add_partition(CLI::App& app,
   for (auto* shorthand : {grid, groups, recompute, data, filter}) {
     file->excludes(shorthand);
   }
-  for (auto* option : {file, grid, groups, recompute, data, filter}) {
-    option->group(kPartitionGroup);
-  }
-  for (auto* option : search) {
-    option->group(kPartitionGroup);
-  }
 }
 
 void add_gradient_precision(CLI::App& app, PartitionRequest& request) {
@@ -183,46 +167,47 @@ void add_gradient_precision(CLI::App& app, PartitionRequest& request) {
   const auto read = [&request](const std::string& text) {
     request.gradient_precision = partitioner::compression_named(text);
   };
-  auto* option = add_read(app,
-                          "--gradient-precision",
-                          read,
-                          "HOW",
-                          "how gradients and parameters travel: exact, half (16 bits), topk:F (the "
-                          "largest share F), sign (a bit each), low-rank:R (factors of R columns); "
-                          "all but exact with error feedback (default: exact, or what the "
-                          "partition file says)")
-                     ->check(known)
-                     ->group(kPartitionGroup);
+  auto* option =
+      add_read(app,
+               "--gradient-precision HOW",
+               read,
+               "how gradients and parameters travel: exact, half (16 bits), topk:F (the largest "
+               "share F), sign (a bit each), low-rank:R (factors of R columns); all but exact with "
+               "error feedback (default: exact, or what the partition file says)")
+          ->check(known)
+          ->group(kPartitionGroup);
   app.add_option_function<std::string>("--sums", read)  // an older name
       ->group("")
       ->excludes(option)
       ->check(known);
 }
 
-CLI::Option* add_replicas(CLI::App& app, PartitionRequest& request) {
-  return app
-      .add_option("--replicas",
-                  request.replicas,
-                  "divide the ranks into R groups of equal size that hold the model each and share "
-                  "the images of each pass; other options say how one is cut (default: 1)")
+void add_replicas(CLI::App& app, PartitionRequest& request, const char* group) {
+  app.add_option("--replicas",
+                 request.replicas,
+                 "divide the ranks into R groups of equal size that hold the model each and share "
+                 "the images of each pass; other options say how one is cut (default: 1)")
       ->type_name("R")
-      ->check(whole_number(1, partitioner::kMostRanks));
+      ->check(whole_number(1, partitioner::kMostRanks))
+      ->group(group);
 }
 
-CLI::Option* add_sync(CLI::App& app, PartitionRequest& request) {
+void add_synchronisation(CLI::App& app, PartitionRequest& request, const char* group) {
+  add_gradient_precision(app, request);
+  add_replicas(app, request, group);
   const auto read = [&request](const std::string& text) {
     request.sync = partitioner::parse_synchronisation(text);
   };
-  return add_read(app,
-                  "--sync",
-                  read,
-                  "HOW",
-                  "how replicas are synchronised: every-step (exact), local:H (parameters averaged "
-                  "every H steps), post-local:H (gradients every step at first, then local:H), "
-                  "parameter-rank:S (a parameter server on the first replica, at most S steps "
-                  "stale), gossip (random pairs); default: every-step")
+  add_read(app,
+           "--sync HOW",
+           read,
+           "how replicas are synchronised: every-step (exact), local:H (parameters averaged every "
+           "H steps), post-local:H (gradients every step at first, then local:H), parameter-rank:S "
+           "(a parameter server on the first replica, at most S steps stale), gossip (random "
+           "pairs); default: every-step")
       ->check(accepted_by(
-          [](const std::string& text) { (void)partitioner::parse_synchronisation(text); }));
+          [](const std::string& text) { (void)partitioner::parse_synchronisation(text); }))
+      ->group(group);
 }
 
 }  // namespace tessera::engine

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/help.h"
 
 namespace tessera::engine {
 
@@ -22,7 +23,11 @@ void add_partition(CLI::App& app,
                    bool* measures_kernels = nullptr);
 
 void add_gradient_precision(CLI::App& app, PartitionRequest& request);
-CLI::Option* add_replicas(CLI::App& app, PartitionRequest& request);
-CLI::Option* add_sync(CLI::App& app, PartitionRequest& request);
+void add_replicas(CLI::App& app, PartitionRequest& request, const char* group = kPartitionGroup);
+
+// Replicas, how they are synchronised, and how precise what they exchange is.
+void add_synchronisation(CLI::App& app,
+                         PartitionRequest& request,
+                         const char* group = kPartitionGroup);
 
 }  // namespace tessera::engine

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
-#include "engine/cli/options.h"
+#include "engine/cli/command_table.h"
 
 namespace tessera::engine {
 

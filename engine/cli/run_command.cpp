@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "engine/cli/command_line.h"
+#include "engine/cli/command_table.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/launcher.h"
-#include "engine/cli/options.h"
 #include "engine/cli/version.h"
 #include "engine/session/rebalancer.h"
 #include "engine/supervisor/boot_unit.h"
@@ -46,11 +46,11 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
   if (!line.problem.empty()) {
     throw InputError(line.problem);
   }
-  if (!line.answer.empty() || commands.choose.dry_run) {
+  if (!line.answer.empty() || commands.of<ChooseCommand>().dry_run) {
     throw InputError(fmt::format("that trains nothing: leave out `tessera run`"));
   }
-  TrainingRequest training =
-      words[0] == "train" ? commands.train.request : commands.choose.train.request;
+  TrainingRequest training = words[0] == "train" ? commands.of<TrainCommand>().request
+                                                  : commands.of<ChooseCommand>().train.request;
   if (!training.data_map.empty()) {
     throw InputError(
         "a run whose devices have data of their own cannot go on without one of them: leave out "

@@ -1,5 +1,4 @@
-#include "engine/cli/train_options.h"
-
+#include "engine/cli/commands.h"
 #include "engine/cli/common_options.h"
 #include "engine/cli/partition_options.h"
 #include "partitioner/base/errors.h"
@@ -32,12 +31,11 @@ void add_cache(CLI::App& app, PictureCacheRequest& cache) {
             : text == "off"  ? PictureCacheRequest{Place::Off}
                              : PictureCacheRequest{Place::Folder, text};
   };
-  add_read(app,
-           "--cache",
-           read,
-           "HOW",
-           "keep decoded pictures: memory, a FOLDER or off (default: memory, else in the run's "
-           "folder)")
+  add_read(
+      app,
+      "--cache HOW",
+      read,
+      "keep decoded pictures: memory, a FOLDER or off (default: memory, else in the run's folder)")
       ->check(accepted_by([](const std::string& text) {
         if (text.empty()) {
           throw InputError("expected memory, off or a folder");
@@ -50,29 +48,24 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   TrainingRequest& request = command.request;
   add_model(app, request.model);
   add_text(app,
-           "--data",
+           "--data DATA",
            request.data,
-           "DATA",
            "folder of IDX, CIFAR, VOC or COCO files, folder per class, or Darknet .data file")
       ->required();
   auto* run =
-      add_text(app, "--run", request.run, "DIR", "folder for checkpoints, metrics and reports");
+      add_text(app, "--run DIR", request.run, "folder for checkpoints, metrics and reports");
   app.add_flag("--force", request.replace, "replace an earlier run in that folder");
   add_course(app, request);
   add_seed(
       app,
       request.seed,
       "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
-  auto* resume = add_text(app,
-                          "--resume",
-                          request.resume,
-                          "FILE",
-                          "continue from this checkpoint or a folder's newest");
+  auto* resume = add_text(
+      app, "--resume FILE", request.resume, "continue from this checkpoint or a folder's newest");
   add_text(
       app,
-      "--weights",
+      "--weights FILE",
       request.weights,
-      "FILE",
       "start with these weights: a checkpoint, or Darknet's .weights, whole or of the first layers")
       ->excludes(resume);
   add_freeze(app, request.freeze, true);
@@ -86,11 +79,11 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
             "steps between checkpoints (default: an epoch)");
   auto* no_eval = app.add_flag_callback(
       "--no-eval", [&request] { request.evaluate = false; }, "do not test after each epoch");
-  add_count(app,
-            "--patience",
-            request.patience,
-            "end after this many tests in a row without a better accuracy (default: at the last "
-            "step)")
+  add_count(
+      app,
+      "--patience",
+      request.patience,
+      "end after this many tests in a row without a better accuracy (default: at the last step)")
       ->excludes(no_eval);
   add_skip_broken(app, request.skip_broken);
   add_allow_unlabelled(app, request.allow_unlabelled);
@@ -112,15 +105,12 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
 
 }  // namespace
 
-void add_train(CLI::App& program, TrainCommand& command) {
+void add_options(CLI::App& app, TrainCommand& command) {
   TrainingRequest& request = command.request;
-  CLI::App& app =
-      *program.add_subcommand("train", "train a model, on one device or tiled over several");
   add_training(app, command)->required();
   add_text(app,
-           "--data-map",
+           "--data-map FILE",
            request.data_map,
-           "FILE",
            "ranks hold their own data; FILE (from `tessera balance --out`) lists the samples to "
            "move, before or during the first steps; {rank} in --data is the number of the rank");
   constexpr Index kMostSeconds = 86400;
@@ -142,41 +132,32 @@ void add_train(CLI::App& program, TrainCommand& command) {
       ->default_str(std::to_string(kUsualRebalanceWindow_s))
       ->needs(rebalance);
   add_partition(app, request.partition);
-  add_gradient_precision(app, request.partition);
-  add_replicas(app, request.partition);
-  add_sync(app, request.partition);
-  add_count(app,
-            "--local-after",
-            request.local_after,
-            "with --sync post-local:H: steps in which gradients are averaged (default: half of the "
-            "run)");
+  add_synchronisation(app, request.partition, kUsualGroup);
+  add_count(
+      app,
+      "--local-after",
+      request.local_after,
+      "with --sync post-local:H: steps in which gradients are averaged (default: half of the run)");
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
-void add_choose(CLI::App& program, ChooseCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "choose", "choose the devices of a cluster to train on, by short trials, and train");
+void add_options(CLI::App& app, ChooseCommand& command) {
   TrainingRequest& request = command.train.request;
   DeviceRequest& devices = request.devices.emplace();
-  add_text(app, "--cluster", request.partition.cluster, "FILE", "profile of devices and links")
+  add_text(app, "--cluster FILE", request.partition.cluster, "profile of devices and links")
       ->required();
   const auto read_objective = [&devices](const std::string& name) {
     devices.objective = partitioner::objective_named(name).value();
   };
   add_read(app,
-           "--objective",
+           "--objective HOW",
            read_objective,
-           "HOW",
            "minimise the time of the run, the power that the devices take, the energy of the run, "
            "or energy times time")
       ->check(CLI::IsMember({"time", "power", "energy", "edp"}))
       ->required();
-  app.add_option("--deadline", devices.deadline_s, "seconds that the run may take")
-      ->type_name("S")
-      ->check(real_number(kLeastQuantity, kMostQuantity));
-  app.add_option("--power-limit", devices.power_limit_w, "watts that the devices may take")
-      ->type_name("W")
-      ->check(real_number(kLeastQuantity, kMostQuantity));
+  add_number(app, "--deadline S", devices.deadline_s, "seconds that the run may take");
+  add_number(app, "--power-limit W", devices.power_limit_w, "watts that the devices may take");
   app.add_flag("--count-idle",
                devices.count_idle,
                "devices that do not train take their idle power (default: they are off)");
