@@ -89,13 +89,15 @@ std::optional<int> profiled_devices(const PartitionRequest& request) {
                       : std::optional(partitioner::read_cluster_profile(path).size());
 }
 
+std::optional<ClusterProfile> profiled_cluster(const PartitionRequest& request, int ranks) {
+  return profiled_devices(request).value_or(0) < ranks
+             ? std::nullopt
+             : std::optional(described_cluster(request, ranks, {}));
+}
+
 std::vector<Index> profiled_program_bytes(const PartitionRequest& request, int ranks) {
-  const std::string path = profile_path(request);
-  if (path.empty()) {
-    return {};
-  }
-  const ClusterProfile profile = partitioner::read_cluster_profile(path);
-  return profile.size() >= ranks ? program_bytes(profile) : std::vector<Index>{};
+  const auto profile = profiled_cluster(request, ranks);
+  return profile ? program_bytes(*profile) : std::vector<Index>{};
 }
 
 ClusterProfile described_cluster(const PartitionRequest& request,

@@ -39,6 +39,10 @@ struct Workload {
 // The number of devices in the profile that there is, if there is one.
 [[nodiscard]] std::optional<int> profiled_devices(const PartitionRequest& request);
 
+// The profile of so many devices, where there is one that has them; nothing else.
+[[nodiscard]] std::optional<partitioner::ClusterProfile> profiled_cluster(
+    const PartitionRequest& request, int ranks);
+
 // What a process takes on each of the ranks, and devices beyond, without a network, by that
 // profile; empty where there is none, or none of so many devices.
 [[nodiscard]] std::vector<Index> profiled_program_bytes(const PartitionRequest& request, int ranks);

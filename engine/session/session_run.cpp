@@ -33,7 +33,8 @@ SessionRun::SessionRun(SessionState& state, TrainingSetup& setup, PartitionChoos
       chooser_(chooser),
       partition_(setup.partition()),
       phases_(setup.network(), communicator_),
-      record_(record_options(), communicator_) {}
+      record_(record_options(), communicator_),
+      kept_steps_(environment_.state_folder, messages_) {}
 
 TrainingResult SessionRun::run() {
   try {
@@ -41,7 +42,7 @@ TrainingResult SessionRun::run() {
     return {.step = phases_.steps_done(),
             .best = record_.best(),
             .tests_since_best = record_.evaluations_since_best(),
-            .risen_loss = loss_trend_ ? loss_trend_->risen() : std::nullopt};
+            .risen_loss = figures_ ? figures_->loss().risen() : std::nullopt};
   } catch (const Stopped& stopped) {
     run_log_.end("interrupted", stopped.what(), stopped.exit_code());
     throw;
@@ -124,8 +125,8 @@ void SessionRun::learn_of_pictures(const PictureSources& sources) {
     testing_ = {testing.size(), testing.class_names()};
   }
   const auto classes = std::max<std::size_t>(training_pictures_.class_names.size(), 2);
-  loss_trend_.emplace(static_cast<double>(losses(setup_.network()).size()) *
-                      std::log(static_cast<double>(classes)));
+  figures_.emplace(static_cast<double>(losses(setup_.network()).size()) *
+                   std::log(static_cast<double>(classes)));
   length_ = setup_.settle_length(training_pictures_.count);
   preparation_ = preparation_of(setup_.rules(), training_pictures_.class_names);
   compare_classes(request_, setup_.before(), preparation_, communicator_, messages_);
@@ -209,7 +210,7 @@ void SessionRun::remember_first_loss() {
                                              : std::filesystem::path(request_.resume).parent_path();
     if (begun_.step > 0) {
       if (const auto loss = first_loss(folder / run_file::kMetrics)) {
-        loss_trend_->begin_with(*loss);
+        figures_->loss().begin_with(*loss);
       }
     }
   });
@@ -262,11 +263,11 @@ void SessionRun::end(Index program_bytes) {
   memory.program = program_bytes;
   memory.data += setup_.mapped() != nullptr ? setup_.mapped()->moving_bytes() : 0;
   memory.cache = setup_.caching().memory_bytes();
-  memory.kept = kept_state_ ? kept_state_->memory_bytes() : 0;
+  memory.kept = kept_steps_.memory_bytes();
   report_memory(memory);
   on_root(communicator_, [&] {
     messages_.say(
-        step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
+        figures_->line(setup_.network(), request_.partition, setup_.workload(), partition_));
   });
   warn_of_risen_loss();
   warn_of_unequal_copies();
@@ -276,9 +277,7 @@ void SessionRun::end(Index program_bytes) {
   run_log_.cache(setup_.caching().use());
   setup_.caching().finish();
   run_log_.end("finished", "", 0);
-  if (kept_state_) {
-    kept_state_->discard();
-  }
+  kept_steps_.discard();
   on_root(communicator_, [&] {
     if (const std::string text = described(sent); !text.empty()) {
       messages_.say("messages sent: " + text + "\n");
@@ -291,7 +290,7 @@ void SessionRun::end(Index program_bytes) {
 
 void SessionRun::warn_of_risen_loss() {
   on_root(communicator_, [&] {
-    if (const auto risen = loss_trend_ ? loss_trend_->risen() : std::nullopt) {
+    if (const auto risen = figures_->loss().risen()) {
       warn(fmt::format(
           "training has diverged: the loss rose from {:.2f} to {:.2f}; try a lower learning_rate "
           "or a longer burn_in",
@@ -318,11 +317,13 @@ std::string SessionRun::plan_text() {
 
 std::optional<double> SessionRun::mean_step_s() const {
   const auto plans = setup_.sized_plans();
-  if (!plans || profiled_devices(request_.partition).value_or(0) < partition_.ranks) {
+  const auto cluster =
+      plans ? profiled_cluster(request_.partition, partition_.ranks) : std::nullopt;
+  if (!cluster) {
     return std::nullopt;
   }
   return mean_step_seconds(setup_.network(),
-                           described_cluster(request_.partition, partition_.ranks, {}),
+                           *cluster,
                            request_.partition,
                            setup_.workload(),
                            partition_,
@@ -336,10 +337,10 @@ void SessionRun::say_plan() {
 void SessionRun::change_to(const partitioner::Partition& partition,
                            const std::optional<double>& predicted_s) {
   phases_.take_part([this] { record_.settle(); });  // before those who take part change
-  kept_state_.reset();
+  kept_steps_.change_partition();
   phases_.change_to(partition, setup_.pass_images());
   partition_ = partition;
-  step_comparison_ = {};
+  figures_->change_partition();
   if (TrainingPhase* phase = phases_.now()) {
     PredictedSteps predicted;
     std::string planned;

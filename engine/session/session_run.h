@@ -11,15 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "engine/recovery/kept_state.h"
 #include "engine/run_log/run_log.h"
 #include "engine/run_log/run_record.h"
 #include "engine/session/copy_watch.h"
 #include "engine/session/faults_since.h"
+#include "engine/session/kept_steps.h"
 #include "engine/session/partition_chooser.h"
-#include "engine/session/picture_wait.h"
 #include "engine/session/rebalancer.h"
-#include "engine/session/step_comparison.h"
+#include "engine/session/step_figures.h"
 #include "engine/session/training_phases.h"
 #include "engine/session/training_session.h"
 #include "engine/session/training_setup.h"
@@ -105,13 +104,6 @@ class SessionRun {
     bool epoch = false;       // its end
   };
   void tell_what_is_owed(TrainingRun& run, const Owed& owed) const;
-  void tell_what_begins(TrainingRun& run);
-  void tell_what_ends(TrainingRun& run);
-  [[nodiscard]] Index saved_bytes();
-  // The state after each step, where that is asked for and can be.
-  void keep_state(TrainingRun& run);
-  void say_what_is_kept(const Communicator& trains);
-  void settle_kept_state();
   // Compares the copies that ranks have of parameters now and then. What differs is told once: by
   // rank 0 at once, of replicas that it is not in at the end.
   void compare_copies(TrainingRun& run);
@@ -160,12 +152,10 @@ class SessionRun {
   TrainingPhases phases_;
   RunRecord record_;
   Owed owed_;
-  StepComparison step_comparison_;       // rank 0
-  std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
-  CopyWatch copies_;                     // of parameters
-  PictureWait picture_wait_;             // rank 0
-  std::optional<FaultsSince> faults_;    // rank 0
-  std::optional<KeptState> kept_state_;  // by the plan at hand
+  std::optional<StepFigures> figures_;  // rank 0 adds to them
+  CopyWatch copies_;                    // of parameters
+  std::optional<FaultsSince> faults_;   // rank 0
+  KeptSteps kept_steps_;
 };
 
 }  // namespace tessera::engine

@@ -148,17 +148,14 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     if (phase.testing() != nullptr) {
       run.test_on(*phase.testing(), *metric);
     }
-    tell_what_begins(run);
     add_observers(run);
     tell_what_is_owed(run, owed);
-    keep_state(run);
-    tell_what_ends(run);
     const StepsTold told(*this);
     try {
       work(run);
-      settle_kept_state();
+      kept_steps_.settle();
     } catch (const AgreedError&) {
-      settle_kept_state();
+      kept_steps_.settle();
       throw;
     } catch (const Stopped& stopped) {
       throw Stopped(stopped.signal(),
@@ -187,22 +184,16 @@ void SessionRun::tell_what_is_owed(TrainingRun& run, const Owed& owed) const {
   }
 }
 
+// In the order in which they hear of the same.
 void SessionRun::add_observers(TrainingRun& run) {
+  TrainingPhase& now = *phases_.now();
+  run.add(activity_begins(observer_.activity, now.plan(), setup_.training()));
   if (communicator_.rank() == 0) {
-    run.add({.step = [this](Index /*step*/, const StepResult& result) {
-      if (!result.size) {  // predictions are of the configured one
-        step_comparison_.add(result.times.step_s);
-      }
-      loss_trend_->add(result.loss);
-      const double epochs = static_cast<double>(length_.last_step) /
-                            static_cast<double>(std::max<Index>(length_.epoch_steps, 1));
-      if (const auto advice = picture_wait_.add(result.times, epochs, setup_.caching())) {
-        warn(*advice);
-      }
-    }});
+    run.add(figures_->observer(
+        length_, setup_.caching(), [this](const std::string& text) { warn(text); }));
     run.add(observer_.steps);
   }
-  run.add(record_.observer(phases_.now()->trainer(), begun_));
+  run.add(record_.observer(now.trainer(), begun_));
   run.add(run_log_.observer());
   if (communicator_.rank() == 0) {
     run.add({.evaluation = [this](Index step, double /*epoch*/, const EvaluationResult& result) {
@@ -218,6 +209,16 @@ void SessionRun::add_observers(TrainingRun& run) {
   }
   run.add({.enough = [this] { return is_out_of_patience(); }});
   compare_copies(run);
+  run.add(kept_steps_.observer(setup_.network(), now, begun_, length_));
+  if (observer_.step_done) {
+    run.add({.step = [this](Index step, const StepResult& result) {
+      if (const auto cost = faults_ ? faults_->recovered(result.times.step_s) : std::nullopt) {
+        run_log_.tell("recovery", described(*cost), {.cost = cost});
+      }
+      observer_.step_done(step, length_.last_step);
+    }});
+  }
+  run.add(activity_ends(observer_.activity));
 }
 
 void SessionRun::compare_copies(TrainingRun& run) {
@@ -228,102 +229,6 @@ void SessionRun::compare_copies(TrainingRun& run) {
       warn(*unequal);
     }
   }});
-}
-
-// Where no step follows at once, on all ranks that take part.
-void SessionRun::settle_kept_state() {
-  if (kept_state_) {
-    kept_state_->settle();
-  }
-}
-
-void SessionRun::say_what_is_kept(const Communicator& trains) {
-  const std::vector<Index> kept = trains.of_ranks(kept_state_->file_bytes());
-  const std::vector<Index> sent = trains.of_ranks(kept_state_->sent_bytes());
-  on_root(trains, [&] {
-    messages_.say(fmt::format(
-        "the state of each step is kept in memory: {} on a rank at most, {} sent in a step\n",
-        readable_bytes(*std::max_element(kept.begin(), kept.end())),
-        readable_bytes(*std::max_element(sent.begin(), sent.end()))));
-  });
-}
-
-void SessionRun::keep_state(TrainingRun& run) {
-  TrainingPhase& phase = *phases_.now();
-  if (!environment_.state_folder.empty() && KeptState::is_kept(phase.plan())) {
-    if (!kept_state_) {
-      kept_state_.emplace(environment_.state_folder,
-                          setup_.network(),
-                          phase.plan(),
-                          phase.trainer(),
-                          phase.communicator());
-      say_what_is_kept(phase.communicator());
-    }
-    const Index before = begun_.images_seen - begun_.step * setup_.training().batch;
-    run.add({.step = [this, before](Index step, const StepResult& result) {
-      kept_state_->keep({step, result.loss, result.learning_rate},
-                        before + step * setup_.training().batch);
-      if (result.stop_signal != 0 || length_.ends_epoch(step)) {
-        kept_state_->settle();  // the next step is not soon
-      }
-    }});
-  }
-  if (observer_.step_done) {
-    run.add({.step = [this](Index step, const StepResult& result) {
-      if (const auto cost = faults_ ? faults_->recovered(result.times.step_s) : std::nullopt) {
-        run_log_.tell("recovery", described(*cost), {.cost = cost});
-      }
-      observer_.step_done(step, length_.last_step);
-    }});
-  }
-}
-
-// Told before any other observer hears of the same, and writes files perhaps.
-void SessionRun::tell_what_begins(TrainingRun& run) {
-  if (!observer_.activity) {
-    return;
-  }
-  const Index batch = std::max<Index>(setup_.training().batch, 1);
-  const auto save = [this, bytes = saved_bytes()] {
-    observer_.activity({.kind = RunActivity::Kind::Saving, .bytes = bytes});
-  };
-  run.add({.checkpoint = [save](Index /*step*/) { save(); },
-           .evaluation_begins =
-               [this, batch](Index pictures) {
-                 observer_.activity(
-                     {.kind = RunActivity::Kind::Test, .steps = (pictures + batch - 1) / batch});
-               },
-           .evaluation = [save](Index /*step*/,
-                                double /*epoch*/,
-                                const EvaluationResult& /*result*/) { save(); },
-           .end = [save](Index /*step*/) { save(); },
-           .stopped = [save](Index /*step*/) { save(); },
-           .failure = [save](Index /*step*/) { save(); }});
-}
-
-// Told after all others have heard of it.
-void SessionRun::tell_what_ends(TrainingRun& run) {
-  if (!observer_.activity) {
-    return;
-  }
-  const auto step = [this] { observer_.activity({}); };
-  run.add({.checkpoint = [step](Index /*step*/) { step(); },
-           .evaluation = [step](Index /*step*/,
-                                double /*epoch*/,
-                                const EvaluationResult& /*result*/) { step(); }});
-}
-
-// What may have to reach the disk before a checkpoint is written: the one before it, the best
-// weights, and itself.
-Index SessionRun::saved_bytes() {
-  constexpr Index kFiles = 3;
-  const partitioner::Plan& plan = phases_.plan();
-  Index elements = 0;
-  for (const ArrayName& array : arrays_of(plan, setup_.training().adam)) {
-    const auto& shape = plan.parameters[static_cast<std::size_t>(array.tensor)].shape;
-    elements += shape.channels * shape.row;
-  }
-  return kFiles * elements * static_cast<Index>(sizeof(float));
 }
 
 std::string SessionRun::what_was_saved(int signal, Index step) const {

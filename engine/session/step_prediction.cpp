@@ -20,8 +20,8 @@ PlayedStep played_step(const PartitionRequest& request,
                        const partitioner::Network& network,
                        const Workload& workload,
                        const partitioner::Partition& partition,
-                       const partitioner::Plan& plan) {
-  const partitioner::ClusterProfile cluster = described_cluster(request, partition.ranks, {});
+                       const partitioner::Plan& plan,
+                       const partitioner::ClusterProfile& cluster) {
   const partitioner::CostOptions cost =
       prediction_options(network, request, workload, partition).cost;
   PlayedStep step{priced_step(network, plan, cluster, cost), cost.has_loss, std::nullopt};
@@ -113,7 +113,8 @@ std::vector<std::vector<double>> predicted_actions(const PartitionRequest& reque
   if (!profiled_devices(request)) {
     return {};
   }
-  return action_seconds(played_step(request, network, workload, partition, plan), plan);
+  const auto cluster = described_cluster(request, partition.ranks, {});
+  return action_seconds(played_step(request, network, workload, partition, plan, cluster), plan);
 }
 
 PredictedSteps predicted_steps(const PartitionRequest& request,
@@ -121,16 +122,16 @@ PredictedSteps predicted_steps(const PartitionRequest& request,
                                const Workload& workload,
                                const partitioner::Partition& partition,
                                const partitioner::Plan& plan) {
-  if (profiled_devices(request).value_or(0) < partition.ranks) {
+  const auto cluster = profiled_cluster(request, partition.ranks);
+  if (!cluster) {
     return {};
   }
-  const PlayedStep played = played_step(request, network, workload, partition, plan);
+  const PlayedStep played = played_step(request, network, workload, partition, plan, *cluster);
   PredictedSteps steps;
-  steps.step_s = time_shares(network,
-                             described_cluster(request, partition.ranks, {}),
-                             prediction_options(network, request, workload, partition),
-                             partition)
-                     .step_s();
+  steps.step_s =
+      time_shares(
+          network, *cluster, prediction_options(network, request, workload, partition), partition)
+          .step_s();
   steps.actions_s = action_seconds(played, plan);
   for (std::size_t rank = 0; played.simulated && rank < steps.actions_s.size(); ++rank) {
     steps.per_rank.push_back(shares_of(played, rank, plan));

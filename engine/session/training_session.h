@@ -18,6 +18,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/run_log/loss_trend.h"
 #include "engine/session/data_move.h"
+#include "engine/session/run_activity.h"
 #include "engine/session/run_environment.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
@@ -31,18 +32,6 @@ struct StepsAhead {
   Index done = 0;
   Index last = 0;    // of the run
   Index images = 0;  // of a step
-};
-
-// What the ranks that take part do beside the computing of steps.
-struct RunActivity {
-  enum class Kind {
-    Steps,  // steps again
-    Test,
-    Saving  // a checkpoint or the best weights, which may wait for the disk
-  };
-  Kind kind = Kind::Steps;
-  Index steps = 0;  // Test: it should take no longer than so many
-  Index bytes = 0;  // Saving: what may have to reach the disk, at most
 };
 
 // Each function may be empty; none may throw, but for those of `steps`, which end the run then.
@@ -60,7 +49,7 @@ struct TrainingSessionObserver {
   std::function<void(Index step, Index last)> step_done = {};
 
   // On every rank that takes part, between steps_begin and steps_end.
-  std::function<void(const RunActivity&)> activity = {};
+  TellActivity activity = {};
 
   MoveObserver moves = {};
 

@@ -78,11 +78,6 @@ void expect_fitting_options(const TrainingRequest& request, bool chooses) {
   }
 }
 
-const TrainingRequest& fitting(const TrainingRequest& request, bool chooses) {
-  expect_fitting_options(request, chooses);
-  return request;
-}
-
 void say_what_is_not_exact(const std::vector<std::string>& words,
                            const Communicator& communicator,
                            const SessionObserver& observer) {
@@ -108,49 +103,33 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
                              const Communicator& communicator,
                              const SessionObserver& observer,
                              PartitionChooser* chooser)
-    : request_(fitting(request, chooser != nullptr)),
+    : request_(request),
       environment_(environment),
       communicator_(communicator),
-      observer_(observer),
-      program_bytes_(program_bytes_of_ranks(communicator)),
-      model_(model_to_train(request, communicator, observer)),
-      record_before_(record_to_resume(request, model_.network, communicator)),
-      training_(
-          agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
-      kept_(state_keeping(environment.state_folder, communicator)),
-      sizes_(sizes_of_inputs(chooser != nullptr)),
-      mapped_(map_of_data()),
-      data_(list_before_choosing()),
-      needs_(data_ ? std::optional(needs()) : std::nullopt),
-      partition_(choose(chooser)),
-      plan_(make_plan(model_.network, partition_, places())),
-      seed_(training_seed(request, communicator)),
-      sized_plans_(make_sized_plans()),
-      largest_(sized_plans_ ? sized_plans_->of(sizes_->largest()) : nullptr),
-      before_(preparation_before(request, communicator)),
-      rules_(training_rules(request, before_, model_, communicator, observer)) {
-  if (request.rebalance_window_s) {
-    expect_changeable(partition_);
+      observer_(observer) {
+  const bool chooses = chooser != nullptr;
+  expect_fitting_options(request, chooses);
+  program_bytes_ = program_bytes_of_ranks(communicator);  // before anything below takes memory
+  model_ = model_to_train(request, communicator, observer);
+  record_before_ = record_to_resume(request, model_.network, communicator);
+  training_ =
+      agreed(communicator, [&] { return training_options(request, model_, record_before_); });
+  kept_ = state_keeping(environment.state_folder, communicator);
+  sizes_ = sizes_of_inputs(chooses);
+  if (!request.data_map.empty()) {
+    mapped_.emplace(request, batch_norm(), pass_images(), training_.subdivisions, communicator);
   }
-  if (!request.partition.automatic) {  // else it was said before the search
-    say_what_is_not_exact(inexact(partition_), communicator, observer);
+  settle_partition(chooser);
+  seed_ = training_seed(request, communicator);
+  settle_sized_plans();
+  before_ = preparation_before(request, communicator);
+  rules_ = training_rules(request, before_, model_, communicator, observer);
+  say_what_is_unusual(chooses);
+  if (!data_) {  // a partition that is asked for says who reads
+    list_data(DataLoader::reads(plan_, communicator.rank()));
   }
-  if (chooser == nullptr) {
-    warn_of_idle_ranks(partition_, communicator, observer);
-  }
-  warn_of_testing_batch(request, model_, communicator, observer);
-  if (batch_norm() != BatchNormMode::Frozen) {
-    warn_of_single_values(
-        request, model_.network, plan_, batch_norm(), pass_images(), communicator, observer);
-  }
-  if (!data_) {
-    data_.emplace(listed_data(DataLoader::reads(plan_, communicator.rank())));
-    needs_ = needs();
-  }
-  caching_.emplace(caching_choice(chooser != nullptr || request.rebalance_window_s.has_value()),
-                   *needs_,
-                   communicator,
-                   observer);
+  caching_.emplace(
+      caching_choice(chooses || request.rebalance_window_s), *needs_, communicator, observer);
   const Heaviest heavy = heaviest(plan_);
   expect_memory(heavy.network,
                 heavy.plan,
@@ -160,6 +139,38 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
                                      "or off)",
                                      to_text(sizes_->largest()))
                        : "");
+}
+
+// A search looks at what pictures take, too, and leaves the reader as it is.
+void TrainingSetup::settle_partition(PartitionChooser* chooser) {
+  if (const auto reads = reads_before_search(request_.partition, communicator_)) {
+    const auto replicas =
+        agreed(communicator_, [&] { return requested_replicas(request_.partition); });
+    const auto compression =
+        request_.partition.gradient_precision.value_or(partitioner::Compression::Exact);
+    say_what_is_not_exact(
+        inexact(replicas, compression, communicator_.size() > 1), communicator_, observer_);
+    list_data(*reads);
+  }
+  partition_ = choose(chooser);
+  plan_ = make_plan(model_.network, partition_, places());
+}
+
+void TrainingSetup::say_what_is_unusual(bool chooses) const {
+  if (request_.rebalance_window_s) {
+    expect_changeable(partition_);
+  }
+  if (!request_.partition.automatic) {  // else it was said before the search
+    say_what_is_not_exact(inexact(partition_), communicator_, observer_);
+  }
+  if (!chooses) {
+    warn_of_idle_ranks(partition_, communicator_, observer_);
+  }
+  warn_of_testing_batch(request_, model_, communicator_, observer_);
+  if (batch_norm() != BatchNormMode::Frozen) {
+    warn_of_single_values(
+        request_, model_.network, plan_, batch_norm(), pass_images(), communicator_, observer_);
+  }
 }
 
 std::optional<partitioner::InputSizes> TrainingSetup::sizes_of_inputs(bool chooses) const {
@@ -191,18 +202,19 @@ std::optional<partitioner::InputSizes> TrainingSetup::sizes_of_inputs(bool choos
   return sizes;
 }
 
-std::shared_ptr<const SizedPlans> TrainingSetup::make_sized_plans() const {
+void TrainingSetup::settle_sized_plans() {
   if (!sizes_) {
-    return nullptr;
+    return;
   }
   throw_agreed(communicator_, problem_of([&] {
                  expect_plans(model_.network, partition_, places(), *sizes_, request_.model);
                }));
-  return std::make_shared<SizedPlans>(
+  sized_plans_ = std::make_shared<SizedPlans>(
       model_.network,
       partition_,
       places(),
       InputSchedule(*sizes_, seed_, largest_input_from(training_.max_batches)));
+  largest_ = sized_plans_->of(sizes_->largest());
 }
 
 TrainingSetup::Heaviest TrainingSetup::heaviest(const partitioner::Plan& plan) const {
@@ -240,30 +252,7 @@ PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) 
           .left = {.of_machine = machine, .of_rank = own}};
 }
 
-std::optional<MappedData> TrainingSetup::map_of_data() const {
-  if (request_.data_map.empty()) {
-    return std::nullopt;
-  }
-  return std::optional<MappedData>(
-      std::in_place, request_, batch_norm(), pass_images(), training_.subdivisions, communicator_);
-}
-
-// Where a search will choose the partition, also by what pictures take.
-std::optional<ListedData> TrainingSetup::list_before_choosing() const {
-  const auto reads = reads_before_search(request_.partition, communicator_);
-  if (!reads) {
-    return std::nullopt;
-  }
-  const auto replicas =
-      agreed(communicator_, [&] { return requested_replicas(request_.partition); });
-  const auto compression =
-      request_.partition.gradient_precision.value_or(partitioner::Compression::Exact);
-  say_what_is_not_exact(
-      inexact(replicas, compression, communicator_.size() > 1), communicator_, observer_);
-  return listed_data(*reads);
-}
-
-ListedData TrainingSetup::listed_data(bool reads) const {
+void TrainingSetup::list_data(bool reads) {
   DataChoice choice{.path = request_.data,
                     .model = request_.model,
                     .training = true,
@@ -276,15 +265,11 @@ ListedData TrainingSetup::listed_data(bool reads) const {
     choice.own = mapped_->own_part();
     expect_own_path(choice.path, communicator_);
   }
-  return ListedData(std::move(choice), model_.network, reads, communicator_, observer_);
-}
-
-DataNeeds TrainingSetup::needs() {
+  data_.emplace(std::move(choice), model_.network, reads, communicator_, observer_);
   const RenderingRules rules = rendering_rules(model_);
-  DataNeeds needs = data_->needs(sizes_ ? rules_of_size(rules, sizes_->largest()) : rules);
-  needs.data_bytes += mapped_ ? mapped_->background_bytes() : 0;
-  expect_data_fits(needs, request_.partition.memory_limit_bytes.value_or(0));
-  return needs;
+  needs_ = data_->needs(sizes_ ? rules_of_size(rules, sizes_->largest()) : rules);
+  needs_->data_bytes += mapped_ ? mapped_->background_bytes() : 0;
+  expect_data_fits(*needs_, request_.partition.memory_limit_bytes.value_or(0));
 }
 
 partitioner::Partition TrainingSetup::choose(PartitionChooser* chooser) const {

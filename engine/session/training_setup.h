@@ -97,7 +97,11 @@ class TrainingSetup {
 
  private:
   [[nodiscard]] std::optional<partitioner::InputSizes> sizes_of_inputs(bool chooses) const;
-  [[nodiscard]] std::shared_ptr<const SizedPlans> make_sized_plans() const;
+  void settle_partition(PartitionChooser* chooser);
+  void settle_sized_plans();
+  void say_what_is_unusual(bool chooses) const;
+  // What the data set holds, as far as this rank reads it, and what that takes.
+  void list_data(bool reads);
   // What takes the most memory: a network, a plan of it and what to report of that.
   struct Heaviest {
     const partitioner::Network& network;
@@ -110,10 +114,6 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
-  [[nodiscard]] std::optional<MappedData> map_of_data() const;
-  [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
-  [[nodiscard]] ListedData listed_data(bool reads) const;
-  [[nodiscard]] DataNeeds needs();
   [[nodiscard]] PictureCaching::Choice caching_choice(bool may_change_partition) const;
   [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
   [[nodiscard]] partitioner::Partition mapped_partition() const;
@@ -125,7 +125,7 @@ class TrainingSetup {
   const RunEnvironment& environment_;
   const Communicator& communicator_;
   const SessionObserver& observer_;
-  std::vector<Index> program_bytes_;  // of each rank, before anything below takes memory
+  std::vector<Index> program_bytes_;  // of each rank
   partitioner::ModelFile model_;
   std::optional<TrainingRecord> record_before_;
   partitioner::TrainingOptions training_;
@@ -136,7 +136,7 @@ class TrainingSetup {
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
-  std::uint64_t seed_;
+  std::uint64_t seed_ = 0;
   std::shared_ptr<const SizedPlans> sized_plans_;
   std::shared_ptr<const partitioner::SizedPlan> largest_;
   std::optional<Preparation> before_;
