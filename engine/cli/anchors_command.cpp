@@ -41,10 +41,10 @@ std::size_t different_sizes(const std::vector<BoxSides>& sizes) {
 
 void print_anchors_json(const std::vector<Anchor>& anchors,
                         Index stride,
-                        double overlap,
+                        double mean_iou,
                         std::size_t boxes) {
   nlohmann::ordered_json json{
-      {"anchors", nlohmann::ordered_json::array()}, {"mean_iou", overlap}, {"boxes", boxes}};
+      {"anchors", nlohmann::ordered_json::array()}, {"mean_iou", mean_iou}, {"boxes", boxes}};
   for (const Anchor& anchor : anchors) {
     const auto units = static_cast<double>(stride);
     json["anchors"].push_back({anchor.width / units, anchor.height / units});
@@ -96,9 +96,9 @@ void run_anchors(const AnchorsCommand& command) {
   for (Anchor& anchor : anchors) {
     anchor = {as_written(anchor.width, command.stride), as_written(anchor.height, command.stride)};
   }
-  const double overlap = mean_best_overlap(sizes, anchors);
+  const double mean_iou = mean_best_iou(sizes, anchors);
   if (command.json) {
-    print_anchors_json(anchors, command.stride, overlap, sizes.size());
+    print_anchors_json(anchors, command.stride, mean_iou, sizes.size());
     return;
   }
   std::string text;
@@ -107,7 +107,7 @@ void run_anchors(const AnchorsCommand& command) {
   }
   fmt::print("anchors = {}\nnum = {}\n", text, anchors.size());
   fmt::print(
-      "mean IoU of {} boxes with the anchor most like each: {:.4f}\n", sizes.size(), overlap);
+      "mean IoU of {} boxes with the anchor most like each: {:.4f}\n", sizes.size(), mean_iou);
 }
 
 }  // namespace tessera::engine

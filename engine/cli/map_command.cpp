@@ -34,9 +34,9 @@ void print_json(const CocoSet& set, const CocoFigures& coco, const PlainFigures&
     json["ap_by_class"][set.categories[i].name] = or_null<ordered_json>(coco.ap_of_classes[i]);
   }
   json["ap_by_iou"] = ordered_json::object();
-  for (std::size_t i = 0; i < kOverlaps; ++i) {
-    json["ap_by_iou"][fmt::format("{:.2f}", coco_overlaps()[i])] =
-        or_minus_one(coco.ap_at_overlaps[i]);
+  for (std::size_t i = 0; i < kCocoThresholds; ++i) {
+    json["ap_by_iou"][fmt::format("{:.2f}", coco_thresholds()[i])] =
+        or_minus_one(coco.ap_at_thresholds[i]);
   }
   json["voc_11_points"] = or_minus_one(plain.voc_11_points);
   json["voc_all_points"] = or_minus_one(plain.voc_all_points);

@@ -38,18 +38,18 @@ std::vector<WeightedSize> counted_sizes(std::vector<BoxSides> sizes) {
 std::size_t nearest(const BoxSides& size, std::span<const Anchor> anchors) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < anchors.size(); ++i) {
-    if (size_overlap(size, anchors[i]) > size_overlap(size, anchors[best])) {
+    if (size_iou(size, anchors[i]) > size_iou(size, anchors[best])) {
       best = i;
     }
   }
   return best;
 }
 
-double mean_overlap(const std::vector<WeightedSize>& sizes, std::span<const Anchor> anchors) {
+double mean_iou(const std::vector<WeightedSize>& sizes, std::span<const Anchor> anchors) {
   double sum = 0;
   double count = 0;
   for (const WeightedSize& each : sizes) {
-    sum += each.count * size_overlap(each.size, anchors[nearest(each.size, anchors)]);
+    sum += each.count * size_iou(each.size, anchors[nearest(each.size, anchors)]);
     count += each.count;
   }
   return count > 0 ? sum / count : 0;
@@ -108,14 +108,14 @@ std::vector<BoxSides> box_sizes(const Dataset& dataset, Index rows, Index cols) 
   return sizes;
 }
 
-double size_overlap(const BoxSides& a, const Anchor& b) {
+double size_iou(const BoxSides& a, const Anchor& b) {
   const double both = std::min(a.width, b.width) * std::min(a.height, b.height);
   const double either = a.width * a.height + b.width * b.height - both;
   return either > 0 ? both / either : 0;
 }
 
-double mean_best_overlap(std::span<const BoxSides> sizes, std::span<const Anchor> anchors) {
-  return mean_overlap(counted_sizes({sizes.begin(), sizes.end()}), anchors);
+double mean_best_iou(std::span<const BoxSides> sizes, std::span<const Anchor> anchors) {
+  return mean_iou(counted_sizes({sizes.begin(), sizes.end()}), anchors);
 }
 
 std::vector<Anchor> cluster_anchors(std::vector<BoxSides> sizes, Index count) {
@@ -134,9 +134,9 @@ std::vector<Anchor> cluster_anchors(std::vector<BoxSides> sizes, Index count) {
       }
       anchors = std::move(next);
     }
-    const double overlap = mean_overlap(all, anchors);
-    if (overlap > most) {
-      most = overlap;
+    const double iou = mean_iou(all, anchors);
+    if (iou > most) {
+      most = iou;
       best = std::move(anchors);
     }
   }

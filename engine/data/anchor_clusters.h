@@ -20,12 +20,12 @@ struct BoxSides {
 // Of all boxes, in pixels of an input that pictures are stretched to.
 [[nodiscard]] std::vector<BoxSides> box_sizes(const Dataset& dataset, Index rows, Index cols);
 
-// What two boxes with the same centre have in common.
-[[nodiscard]] double size_overlap(const BoxSides& a, const partitioner::Anchor& b);
+// IoU of two boxes with the same centre.
+[[nodiscard]] double size_iou(const BoxSides& a, const partitioner::Anchor& b);
 
-// The mean of each size's overlap with the anchor most like it.
-[[nodiscard]] double mean_best_overlap(std::span<const BoxSides> sizes,
-                                       std::span<const partitioner::Anchor> anchors);
+// The mean of each size's IoU with the anchor most like it.
+[[nodiscard]] double mean_best_iou(std::span<const BoxSides> sizes,
+                                   std::span<const partitioner::Anchor> anchors);
 
 // `count` anchors, by area: the best of ten starts. The same sizes, in any order, give the same
 // anchors. There must be as many different sizes.

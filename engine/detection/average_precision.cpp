@@ -35,24 +35,28 @@ struct CocoPoint {
   std::optional<double> recall;
 };
 
-CocoPoint coco_point(const JudgedClass& judged, BoxSize of_size, std::size_t overlap, Index most) {
+CocoPoint coco_point(const JudgedClass& judged,
+                     BoxSize of_size,
+                     std::size_t threshold,
+                     Index most) {
   const auto size = static_cast<std::size_t>(of_size);
   const Index true_boxes = judged.truth[size];
   if (true_boxes == 0) {
     return {};
   }
-  const auto bit = static_cast<std::uint16_t>(1U << overlap);
+  const auto bit = static_cast<std::uint16_t>(1U << threshold);
   const PrecisionCurve curve = precision_curve(judged, true_boxes, [&](const JudgedBox& box) {
     if (box.rank >= most || (box.ignored[size] & bit) != 0) {
-      return Counted::Not;
+      return JudgedBox::Match::Ignored;
     }
-    return (box.matched[size] & bit) != 0 ? Counted::Right : Counted::Wrong;
+    return (box.matched[size] & bit) != 0 ? JudgedBox::Match::TruePositive
+                                          : JudgedBox::Match::FalsePositive;
   });
   constexpr int kRecallSteps = 100;
   return {mean_precision(curve, kRecallSteps), curve.recalls.empty() ? 0 : curve.recalls.back()};
 }
 
-// Means over classes and overlaps, of one size.
+// Means over classes and thresholds, of one size.
 struct CocoMeans {
   std::optional<double> precision;
   std::optional<double> recall;
@@ -62,8 +66,8 @@ CocoMeans coco_means(std::span<const JudgedClass> judged, BoxSize size, Index mo
   Mean precision;
   Mean recall;
   for (const JudgedClass& each : judged) {
-    for (std::size_t overlap = 0; overlap < kOverlaps; ++overlap) {
-      const CocoPoint point = coco_point(each, size, overlap, most);
+    for (std::size_t threshold = 0; threshold < kCocoThresholds; ++threshold) {
+      const CocoPoint point = coco_point(each, size, threshold, most);
       precision.add(point.precision);
       recall.add(point.recall);
     }
@@ -77,12 +81,12 @@ CocoFigures coco_figures(const std::vector<JudgedClass>& judged) {
   constexpr Index kMost = 100;
   constexpr std::size_t kAt75 = 5;
   CocoFigures figures;
-  for (std::size_t overlap = 0; overlap < kOverlaps; ++overlap) {
+  for (std::size_t threshold = 0; threshold < kCocoThresholds; ++threshold) {
     Mean mean;
     for (const JudgedClass& each : judged) {
-      mean.add(coco_point(each, BoxSize::All, overlap, kMost).precision);
+      mean.add(coco_point(each, BoxSize::All, threshold, kMost).precision);
     }
-    figures.ap_at_overlaps[overlap] = mean.value();
+    figures.ap_at_thresholds[threshold] = mean.value();
   }
   for (const JudgedClass& each : judged) {
     figures.ap_of_classes.push_back(coco_means(std::span(&each, 1), BoxSize::All, kMost).precision);
@@ -92,8 +96,8 @@ CocoFigures coco_figures(const std::vector<JudgedClass>& judged) {
   const CocoMeans medium = coco_means(judged, BoxSize::Medium, kMost);
   const CocoMeans large = coco_means(judged, BoxSize::Large, kMost);
   figures.ap = all.precision;
-  figures.ap_at_50 = figures.ap_at_overlaps[0];
-  figures.ap_at_75 = figures.ap_at_overlaps[kAt75];
+  figures.ap_at_50 = figures.ap_at_thresholds[0];
+  figures.ap_at_75 = figures.ap_at_thresholds[kAt75];
   figures.ap_small = small.precision;
   figures.ap_medium = medium.precision;
   figures.ap_large = large.precision;
@@ -117,9 +121,9 @@ PlainFigures plain_figures(const std::vector<JudgedClass>& judged) {
     if (each.true_boxes() == 0) {
       continue;
     }
-    const auto curve = [&](JudgedBox::Verdict JudgedBox::*verdict) {
+    const auto curve = [&](JudgedBox::Match JudgedBox::*match) {
       return precision_curve(
-          each, each.true_boxes(), [&](const JudgedBox& box) { return counted(box.*verdict); });
+          each, each.true_boxes(), [&](const JudgedBox& box) { return box.*match; });
     };
     const PrecisionCurve voc = curve(&JudgedBox::voc);
     eleven.add(mean_precision(voc, kElevenPoints));

@@ -1,7 +1,7 @@
 // Average precision of boxes that were judged. Three programs have three numbers of that name:
-// COCO's takes precision at 101 recalls, over ten overlaps, from at most 100 boxes an image, and
-// has the sizes of objects; VOC's is at one overlap, 0.5, measured on whole pixels, from 11 recalls
-// (up to 2009) or from all; Darknet's is the latter, with overlaps of plain areas.
+// COCO's takes precision at 101 recalls, over ten thresholds of IoU, from at most 100 boxes an
+// image, and has the sizes of objects; VOC's is at one IoU, 0.5, measured on whole pixels, from 11
+// recalls (up to 2009) or from all; Darknet's is the latter, with IoUs of plain areas.
 
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace tessera::engine {
 
-// What figures take for a moment for each box of a class, beside the boxes.
+// Scratch bytes per box while the figures of a class are computed.
 inline constexpr Index kCurveBytes = sizeof(const JudgedBox*) + 2 * sizeof(double);
 
 // Nothing where there is nothing to be found.
 struct CocoFigures {
-  std::optional<double> ap;  // the mean over overlaps and classes
+  std::optional<double> ap;  // the mean over thresholds and classes
   std::optional<double> ap_at_50;
   std::optional<double> ap_at_75;
   std::optional<double> ap_small;
@@ -31,7 +31,7 @@ struct CocoFigures {
   std::optional<double> recall_medium;
   std::optional<double> recall_large;
   std::vector<std::optional<double>> ap_of_classes;
-  std::array<std::optional<double>, kOverlaps> ap_at_overlaps;
+  std::array<std::optional<double>, kCocoThresholds> ap_at_thresholds;
 };
 
 // The twelve, by COCO's names.

@@ -14,20 +14,20 @@ bool comes_before(const FoundBox& a, const FoundBox& b) {
   return a.image != b.image ? a.image < b.image : a.score > b.score;
 }
 
-// The object of another class that `box` overlaps most, of those of its image that are left.
+// The object of another class with the highest IoU, of those of the image that are left.
 std::optional<std::size_t> mistaken_object(const FoundBox& box,
                                            const std::vector<TrueBox>& truth,
                                            const std::vector<std::size_t>& of_image,
                                            const std::vector<bool>& taken) {
-  double best = kPlainOverlap;
+  double best = kPlainIou;
   std::optional<std::size_t> match;
   for (const std::size_t i : of_image) {
     if (taken[i] || truth[i].label == box.label) {
       continue;
     }
-    const double overlap = plain_overlap(box.box, truth[i].box);
-    if (overlap > best) {
-      best = overlap;
+    const double iou = plain_iou(box.box, truth[i].box);
+    if (iou > best) {
+      best = iou;
       match = i;
     }
   }
@@ -55,10 +55,10 @@ void add_boxes(BoxConfusion& counts,
       if (box.score < least_score) {
         continue;
       }
-      if (box.darknet == JudgedBox::Verdict::Right) {
+      if (box.darknet == JudgedBox::Match::TruePositive) {
         taken[static_cast<std::size_t>(box.object)] = true;
         ++counts[label][label];
-      } else if (box.darknet == JudgedBox::Verdict::Wrong) {
+      } else if (box.darknet == JudgedBox::Match::FalsePositive) {
         wrong.push_back(&found[static_cast<std::size_t>(box.found)]);
       }
     }

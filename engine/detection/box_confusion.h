@@ -3,7 +3,7 @@
 // A box that was found with a score of `least_score` or more stands for one object at most. Boxes
 // that are right by Darknet's rule stand for their objects, so the diagonal has the right boxes of
 // each class. Of the wrong ones, the best first, each stands for the object of another class that
-// it overlaps most, by more than kPlainOverlap, of those that nothing stands for yet. A box that
+// the highest IoU, above kPlainIou, of those that nothing stands for yet. A box that
 // is left was found on background, an object that is left was taken for it. Crowds, and what was
 // found in them, do not count.
 

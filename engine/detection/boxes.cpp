@@ -56,9 +56,9 @@ double angle_difference(const UnitBox& box, const UnitBox& truth) {
   return std::atan(truth.width / truth.height) - std::atan(box.width / box.height);
 }
 
-// What the ratios of width to height weigh beside an overlap.
-double aspect_weight(double aspect_loss, double overlap) {
-  return aspect_loss / (1 - overlap + aspect_loss + 0.000001);
+// The weight of the ratios of width to height beside an IoU.
+double aspect_weight(double aspect_loss, double iou) {
+  return aspect_loss / (1 - iou + aspect_loss + 0.000001);
 }
 
 // One direction of a box that is to match another: derivatives by where the box begins and ends.
@@ -75,7 +75,7 @@ SideSlopes hull_slopes(const Side& box, const Side& truth, double across) {
   return {box.begin < truth.begin ? -across : 0, box.end > truth.end ? across : 0};
 }
 
-// By the centre and the size of a box, of a term of the overlap.
+// Derivatives of a term of an IoU by the centre and the size of a box.
 struct Move {
   double centre = 0;
   double size = 0;
@@ -87,28 +87,31 @@ struct Areas {
   double hull = 0;
 };
 
-// Of the overlap, and of the share that GIoU takes from it: in one direction, where `across` is the
-// size of the box in the other one, `common_across` that of the intersection, `hull_across` that of
-// the hull.
-Move overlap_move(BoxLoss kind,
-                  const Side& box,
-                  const Side& truth,
-                  double across,
-                  double common_across,
-                  double hull_across,
-                  const Areas& areas,
-                  bool apart) {
-  const SideSlopes both = intersection_slopes(box, truth, common_across);
-  const SideSlopes either{-across - both.begin, across - both.end};
-  const SideSlopes hull = hull_slopes(box, truth, hull_across);
-  const auto of_overlap = [&](double dboth, double deither) {
+// Sizes in the direction across that of a Side.
+struct Across {
+  double box = 0;
+  double common = 0;
+  double hull = 0;
+};
+
+// Of the IoU, and of the share that GIoU takes from it, in one direction.
+Move iou_move(BoxLoss kind,
+              const Side& box,
+              const Side& truth,
+              const Across& across,
+              const Areas& areas,
+              bool apart) {
+  const SideSlopes both = intersection_slopes(box, truth, across.common);
+  const SideSlopes either{-across.box - both.begin, across.box - both.end};
+  const SideSlopes hull = hull_slopes(box, truth, across.hull);
+  const auto of_iou = [&](double dboth, double deither) {
     return areas.either > 0 ? (areas.either * dboth - areas.both * deither) / square(areas.either)
                             : 0;
   };
   const auto of_hull = [&](double deither, double dhull) {
     return (areas.hull * deither - areas.either * dhull) / square(areas.hull);
   };
-  SideSlopes slopes{of_overlap(both.begin, either.begin), of_overlap(both.end, either.end)};
+  SideSlopes slopes{of_iou(both.begin, either.begin), of_iou(both.end, either.end)};
   if (kind == BoxLoss::Giou && (areas.hull > 0 || apart)) {
     const SideSlopes more{of_hull(either.begin, hull.begin), of_hull(either.end, hull.end)};
     slopes = apart ? more : SideSlopes{slopes.begin + more.begin, slopes.end + more.end};
@@ -135,15 +138,15 @@ Move distance_move(const Side& box,
 
 }  // namespace
 
-double overlap(const UnitBox& a, const UnitBox& b) {
+double iou(const UnitBox& a, const UnitBox& b) {
   const double both = intersection(a, b);
   const double all = either(a, b);
   return both == 0 || all == 0 ? 0 : both / all;
 }
 
-double generalized_overlap(const UnitBox& a, const UnitBox& b) {
+double giou(const UnitBox& a, const UnitBox& b) {
   const double around = hull_width(a, b) * hull_height(a, b);
-  return around == 0 ? overlap(a, b) : overlap(a, b) - (around - either(a, b)) / around;
+  return around == 0 ? iou(a, b) : iou(a, b) - (around - either(a, b)) / around;
 }
 
 double centre_distance(const UnitBox& a, const UnitBox& b) {
@@ -151,36 +154,36 @@ double centre_distance(const UnitBox& a, const UnitBox& b) {
   return diagonal == 0 ? 0 : (square(a.x - b.x) + square(a.y - b.y)) / diagonal;
 }
 
-double distance_overlap(const UnitBox& a, const UnitBox& b, double exponent) {
-  return overlap(a, b) - std::pow(centre_distance(a, b), exponent);
+double diou(const UnitBox& a, const UnitBox& b, double exponent) {
+  return iou(a, b) - std::pow(centre_distance(a, b), exponent);
 }
 
-double complete_overlap(const UnitBox& box, const UnitBox& truth) {
+double ciou(const UnitBox& box, const UnitBox& truth) {
   if (square(hull_width(box, truth)) + square(hull_height(box, truth)) == 0) {
-    return overlap(box, truth);
+    return iou(box, truth);
   }
-  const double both = overlap(box, truth);
+  const double both = iou(box, truth);
   const double aspect = kAspectScale * square(angle_difference(box, truth));
   return both - centre_distance(box, truth) - aspect_weight(aspect, both) * aspect;
 }
 
-double overlap_of_kind(BoxLoss kind, const UnitBox& a, const UnitBox& b) {
+double iou_of_kind(BoxLoss kind, const UnitBox& a, const UnitBox& b) {
   constexpr double kMeasuredExponent = 0.6;
   switch (kind) {
     case BoxLoss::SquaredError:
     case BoxLoss::Iou:
-      return overlap(a, b);
+      return iou(a, b);
     case BoxLoss::Giou:
-      return generalized_overlap(a, b);
+      return giou(a, b);
     case BoxLoss::Diou:
-      return distance_overlap(a, b, kMeasuredExponent);
+      return diou(a, b, kMeasuredExponent);
     case BoxLoss::Ciou:
-      return complete_overlap(a, b);
+      return ciou(a, b);
   }
   return 0;
 }
 
-UnitBox darknet_overlap_delta(BoxLoss kind, const UnitBox& box, const UnitBox& truth) {
+UnitBox darknet_iou_delta(BoxLoss kind, const UnitBox& box, const UnitBox& truth) {
   const Side x = side(box.x, box.width);
   const Side y = side(box.y, box.height);
   const Side truth_x = side(truth.x, truth.width);
@@ -194,8 +197,8 @@ UnitBox darknet_overlap_delta(BoxLoss kind, const UnitBox& box, const UnitBox& t
   areas.both = common_x * common_y;  // positive also where both are negative, as in Darknet
   areas.either = x.size() * y.size() + truth_x.size() * truth_y.size() - areas.both;
   areas.hull = hull_x * hull_y;
-  Move horizontal = overlap_move(kind, x, truth_x, y.size(), common_y, hull_y, areas, apart);
-  Move vertical = overlap_move(kind, y, truth_y, x.size(), common_x, hull_x, areas, apart);
+  Move horizontal = iou_move(kind, x, truth_x, {y.size(), common_y, hull_y}, areas, apart);
+  Move vertical = iou_move(kind, y, truth_y, {x.size(), common_x, hull_x}, areas, apart);
   const double diagonal = square(hull_x) + square(hull_y);
   if ((kind == BoxLoss::Diou || kind == BoxLoss::Ciou) && (diagonal > 0 || apart)) {
     const double distance = square(box.x - truth.x) + square(box.y - truth.y);

@@ -16,31 +16,32 @@ struct UnitBox {
   friend bool operator==(const UnitBox&, const UnitBox&) = default;
 };
 
-// The area that both cover by the area that either does: 0 where that is nothing.
-[[nodiscard]] double overlap(const UnitBox& a, const UnitBox& b);
+// Intersection over union; 0 if the union is empty.
+[[nodiscard]] double iou(const UnitBox& a, const UnitBox& b);
 
-// Less the share of the smallest box around both that neither covers (Rezatofighi et al. 2019).
-[[nodiscard]] double generalized_overlap(const UnitBox& a, const UnitBox& b);
+// Generalized IoU (Rezatofighi et al. 2019): IoU less the share of the smallest box around both
+// that neither covers.
+[[nodiscard]] double giou(const UnitBox& a, const UnitBox& b);
 
 // The squared distance of the centres by the squared diagonal of the smallest box around both.
 [[nodiscard]] double centre_distance(const UnitBox& a, const UnitBox& b);
 
-// Overlap less centre_distance() to the power of `exponent`. Zheng et al. 2019 have 1; Darknet
-// measures with 0.6, and learns with 1.
-[[nodiscard]] double distance_overlap(const UnitBox& a, const UnitBox& b, double exponent);
+// Distance IoU: IoU less centre_distance() to the power of `exponent`. Zheng et al. 2019 have 1;
+// Darknet measures with 0.6, and learns with 1.
+[[nodiscard]] double diou(const UnitBox& a, const UnitBox& b, double exponent);
 
-// Less also what the ratios of width to height differ by. `truth` comes second.
-[[nodiscard]] double complete_overlap(const UnitBox& box, const UnitBox& truth);
+// Complete IoU (Zheng et al. 2019): DIoU less a term for unlike ratios of width to height. `truth`
+// comes second.
+[[nodiscard]] double ciou(const UnitBox& box, const UnitBox& truth);
 
-// By the kind; the overlap itself for squared errors.
-[[nodiscard]] double overlap_of_kind(partitioner::BoxLoss kind, const UnitBox& a, const UnitBox& b);
+// The kind that a box loss measures by; plain IoU for squared errors.
+[[nodiscard]] double iou_of_kind(partitioner::BoxLoss kind, const UnitBox& a, const UnitBox& b);
 
-// What Darknet sends back of a loss of 1 - overlap: the direction that x, y, width and height of
-// `box` are to move in. For width and height it is twice the derivative of the overlap, and the
-// terms of DIoU and CIoU have the other sign there: it is no loss's gradient. `kind` is one of the
-// overlaps.
-[[nodiscard]] UnitBox darknet_overlap_delta(partitioner::BoxLoss kind,
-                                            const UnitBox& box,
-                                            const UnitBox& truth);
+// What Darknet sends back of a loss of 1 - IoU: the direction that x, y, width and height of `box`
+// are to move in. For width and height it is twice the derivative of the IoU, and the terms of DIoU
+// and CIoU have the other sign there: it is no loss's gradient. `kind` is no squared error.
+[[nodiscard]] UnitBox darknet_iou_delta(partitioner::BoxLoss kind,
+                                        const UnitBox& box,
+                                        const UnitBox& truth);
 
 }  // namespace tessera::engine

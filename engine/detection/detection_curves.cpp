@@ -15,10 +15,10 @@ std::vector<double> f1_over_scores(const JudgedClass& judged) {
   std::vector<double> right_scores;
   std::vector<double> counted_scores;
   for (const JudgedBox& box : judged.boxes) {
-    if (box.darknet != JudgedBox::Verdict::Ignored) {
+    if (box.darknet != JudgedBox::Match::Ignored) {
       counted_scores.push_back(box.score);
     }
-    if (box.darknet == JudgedBox::Verdict::Right) {
+    if (box.darknet == JudgedBox::Match::TruePositive) {
       right_scores.push_back(box.score);
     }
   }
@@ -39,7 +39,7 @@ std::vector<double> f1_over_scores(const JudgedClass& judged) {
 
 DetectionCurves curves_of(const JudgedClass& judged) {
   const PrecisionCurve curve = precision_curve(
-      judged, judged.true_boxes(), [](const JudgedBox& box) { return counted(box.darknet); });
+      judged, judged.true_boxes(), [](const JudgedBox& box) { return box.darknet; });
   DetectionCurves curves{{}, f1_over_scores(judged)};
   for (int i = 0; i <= kCurveSteps; ++i) {
     curves.precision.push_back(curve.precision_at(curve_place(i)));

@@ -1,5 +1,5 @@
-// Curves of a detector over recall and score, by Darknet's rule of what is right, at an overlap of
-// kPlainOverlap.
+// Curves of a detector over recall and score, by Darknet's rule of what is a true positive, at an
+// IoU of kPlainIou.
 
 #pragma once
 

@@ -118,13 +118,13 @@ void add_boxes(const GridHead& head,
   }
 }
 
-// How much two boxes say the same, by the head's rule.
-double likeness(const std::vector<HeadSite>& sites, const UnitBox& a, const UnitBox& b) {
+// The IoU that non-maximum suppression goes by: the head's rule.
+double suppression_iou(const std::vector<HeadSite>& sites, const UnitBox& a, const UnitBox& b) {
   const auto* yolo = std::get_if<YoloHead>(&sites.front().head);
-  if (yolo != nullptr && yolo->suppression == Suppression::DistanceOverlap) {
-    return distance_overlap(a, b, yolo->beta_nms);
+  if (yolo != nullptr && yolo->suppression == Suppression::Diou) {
+    return diou(a, b, yolo->beta_nms);
   }
-  return overlap(a, b);
+  return iou(a, b);
 }
 
 }  // namespace
@@ -165,7 +165,8 @@ std::vector<Detection> detections(const std::vector<HeadSite>& sites,
   std::vector<Detection> kept;
   for (const Detection& each : all) {
     const bool is_new = std::none_of(kept.begin(), kept.end(), [&](const Detection& other) {
-      return other.label == each.label && likeness(sites, other.box, each.box) > rules.most_overlap;
+      return other.label == each.label &&
+             suppression_iou(sites, other.box, each.box) > rules.nms_threshold;
     });
     if (is_new && kept.size() < rules.most) {
       kept.push_back(each);

@@ -1,5 +1,5 @@
-// From the outputs of heads to boxes, each with a class and a score: the boxes that say something,
-// without those that say the same.
+// From the outputs of heads to boxes, each with a class and a score: detections above a score,
+// after non-maximum suppression.
 
 #pragma once
 
@@ -20,8 +20,9 @@ struct Detection {
 
 struct DetectionRules {
   double least_score = 0.25;
-  // Boxes of one class that overlap more than this with one of a higher score are left out.
-  double most_overlap = 0.45;
+  // Non-maximum suppression: boxes of one class whose IoU with one of a higher score is above this
+  // are left out.
+  double nms_threshold = 0.45;
   std::size_t most = 300;  // of an image, those of the highest scores
 };
 

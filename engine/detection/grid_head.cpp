@@ -56,19 +56,19 @@ class GridJudge {
       return target.width * target.height < kSmall ? 1 : 0;
     }
     Index best = 0;
-    double best_overlap = 0;
+    double best_iou = 0;
     double least_distance = 20;
     for (Index box = 0; box < head_.boxes; ++box) {
       const UnitBox predicted = prediction(cell, box);
-      const double common = overlap(predicted, target);
+      const double common = iou(predicted, target);
       const double distance =
           std::sqrt(std::pow(predicted.x - target.x, 2) + std::pow(predicted.y - target.y, 2) +
                     std::pow(predicted.width - target.width, 2) +
                     std::pow(predicted.height - target.height, 2));
-      if (common > best_overlap) {
-        best_overlap = common;
+      if (common > best_iou) {
+        best_iou = common;
         best = box;
-      } else if (best_overlap == 0 && common == 0 && distance < least_distance) {
+      } else if (best_iou == 0 && common == 0 && distance < least_distance) {
         least_distance = distance;
         best = box;
       }
@@ -86,7 +86,7 @@ class GridJudge {
     const double y = object.centre_y * side_ - static_cast<double>(at.row);
     const UnitBox target{x / side_, y / side_, object.width, object.height};
     const Index best = best_box(cell, target);
-    const double wanted = head_.rescore ? overlap(prediction(cell, best), target) : 1;
+    const double wanted = head_.rescore ? iou(prediction(cell, best), target) : 1;
     const Index objectness_at = channels_.objectness(cell, best);
     delta(objectness_at) = head_.object_scale * (wanted - value(objectness_at));
     const auto size = [&](double of_object) {

@@ -81,14 +81,14 @@ std::vector<double> values_of(View<const T> from, const Region& region) {
   return values;
 }
 
-bool judges_by_overlap(const DetectorHead& head) {
+bool learns_iou(const DetectorHead& head) {
   const auto* yolo = std::get_if<partitioner::YoloHead>(&head);
   return yolo != nullptr && yolo->box_loss != partitioner::BoxLoss::SquaredError;
 }
 
 // Of the deltas that count, see HeadCost.
 double cost_squares(const HeadSite& site, const HeadCells& cells) {
-  const bool overlap = judges_by_overlap(site.head);
+  const bool by_iou = learns_iou(site.head);
   const Index cell_count = cells.region().rows.size() * cells.region().cols.size();
   const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head);
   const Index values = yolo == nullptr ? 1 : partitioner::kBoxValues + yolo->classes;
@@ -96,9 +96,9 @@ double cost_squares(const HeadSite& site, const HeadCells& cells) {
   Index i = 0;
   for (const double delta : cells.deltas()) {
     const Index entry = i++ / cell_count % values;
-    sum += overlap && entry < kObjectness ? 0 : delta * delta;
+    sum += by_iou && entry < kObjectness ? 0 : delta * delta;
   }
-  return overlap ? sum * yolo->object_normalizer : sum;
+  return by_iou ? sum * yolo->object_normalizer : sum;
 }
 
 // Calls visit(n, row, col) for each cell of a region.

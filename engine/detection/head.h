@@ -5,7 +5,7 @@
 // A delta is Darknet's: the direction that a value is to move in. What is sent back of it is for
 // squared errors of boxes, objectness and classes minus the gradient of a loss by the value before
 // the head's logistic (a `yolo` takes the squared error of x and y as if it were a cross-entropy,
-// as Darknet does); for overlaps it is no loss's gradient, see boxes.h.
+// as Darknet does); for IoUs it is no loss's gradient, see boxes.h.
 
 #pragma once
 
@@ -33,14 +33,13 @@ struct HeadSite {
 [[nodiscard]] HeadSite head_site(const partitioner::Network& network, int layer);
 
 // What a head's cost is made of, of the cells that were looked at. Darknet's cost is the sum of the
-// squared deltas; where boxes are judged by overlap, it is the sum of those of objectness and
-// classes, times the normaliser of objectness, and the mean of 1 - overlap (GIoU's for GIoU, else
+// squared deltas; where boxes learn by IoU, it is the sum of those of objectness and
+// classes, times the normaliser of objectness, and the mean of 1 - IoU (GIoU's for GIoU, else
 // the plain one) over all matches, times the normaliser of boxes.
 struct HeadCost {
   double squares = 0;
-  double overlap_losses = 0;
-  Index matches =
-      0;  // of an object and a box that is to become it, where boxes are judged by overlap
+  double iou_losses = 0;
+  Index matches = 0;  // of an object and a box that is to become it, where boxes learn by IoU
 };
 
 // Assigns `output` on `region`, which has all channels, from the values before the head.

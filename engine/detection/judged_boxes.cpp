@@ -31,15 +31,15 @@ double area_of(const PixelBox& box, double pixel) {
   return (box.width + pixel) * (box.height + pixel);
 }
 
-// The part of either that both cover; for a crowd, the part of the found box that lies in it.
-double coco_overlap(const PixelBox& found, const TrueBox& truth) {
+// IoU; for a crowd, the part of the found box that lies in it.
+double coco_iou(const PixelBox& found, const TrueBox& truth) {
   const double both = common_area(found, truth.box, 0);
   const double of_found = area_of(found, 0);
   const double all = truth.crowd ? of_found : of_found + area_of(truth.box, 0) - both;
   return all > 0 ? both / all : 0;
 }
 
-double overlap_of_either(const PixelBox& found, const PixelBox& truth, double pixel) {
+double iou_of_areas(const PixelBox& found, const PixelBox& truth, double pixel) {
   const double both = common_area(found, truth, pixel);
   const double all = area_of(found, pixel) + area_of(truth, pixel) - both;
   return all > 0 ? both / all : 0;
@@ -81,12 +81,12 @@ class ImageJudge {
   void measure() {
     for (std::size_t i = 0; i < coco_count(); ++i) {
       for (const TrueBox* truth : truth_) {
-        overlaps_.push_back(coco_overlap(found_[i]->box, *truth));
+        ious_.push_back(coco_iou(found_[i]->box, *truth));
       }
     }
   }
   [[nodiscard]] double measured(std::size_t found, std::size_t truth) const {
-    return overlaps_[found * truth_.size() + truth];
+    return ious_[found * truth_.size() + truth];
   }
 
   // Those that count first, each kind in its order.
@@ -101,8 +101,8 @@ class ImageJudge {
         }
       }
     }
-    const std::array<double, kOverlaps> thresholds = coco_overlaps();
-    for (std::size_t threshold = 0; threshold < kOverlaps; ++threshold) {
+    const std::array<double, kCocoThresholds> thresholds = coco_thresholds();
+    for (std::size_t threshold = 0; threshold < kCocoThresholds; ++threshold) {
       const auto bit = static_cast<std::uint16_t>(1U << threshold);
       std::vector<bool> taken(truth_.size());
       for (std::size_t i = 0; i < coco_count(); ++i) {
@@ -119,8 +119,8 @@ class ImageJudge {
     }
   }
 
-  // The box that overlaps most, of those that are left; one that does not count only where no other
-  // is left.
+  // The box with the highest IoU, of those that are left; one that does not count only where no
+  // other is left.
   [[nodiscard]] std::optional<std::size_t> best_match(std::size_t found,
                                                       const std::vector<std::size_t>& order,
                                                       const std::vector<bool>& ignored,
@@ -144,28 +144,28 @@ class ImageJudge {
     return match;
   }
 
-  // Each box is that of the object that it overlaps with most; where that is taken, it is wrong.
-  // Returns the object of each box that is right.
+  // Each box belongs to the object with the highest IoU; where that is taken, it is a false
+  // positive. Returns the object of each true positive.
   std::vector<std::optional<std::size_t>> judge_greedily(double pixel,
-                                                         JudgedBox::Verdict JudgedBox::*verdict) {
+                                                         JudgedBox::Match JudgedBox::*match_of) {
     std::vector<std::optional<std::size_t>> objects(found_.size());
     std::vector<bool> taken(truth_.size());
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      double best = kPlainOverlap;
+      double best = kPlainIou;
       std::optional<std::size_t> match;
       for (std::size_t t = 0; t < truth_.size(); ++t) {
-        const double overlap = overlap_of_either(found_[i]->box, truth_[t]->box, pixel);
-        if (overlap > best) {
-          best = overlap;
+        const double iou = iou_of_areas(found_[i]->box, truth_[t]->box, pixel);
+        if (iou > best) {
+          best = iou;
           match = t;
         }
       }
       if (match && truth_[*match]->crowd) {
-        judged_[i].*verdict = JudgedBox::Verdict::Ignored;
+        judged_[i].*match_of = JudgedBox::Match::Ignored;
       } else if (match && !taken[*match]) {
         taken[*match] = true;
         objects[i] = match;
-        judged_[i].*verdict = JudgedBox::Verdict::Right;
+        judged_[i].*match_of = JudgedBox::Match::TruePositive;
       }
     }
     return objects;
@@ -174,7 +174,7 @@ class ImageJudge {
   const std::vector<const TrueBox*>& truth_;
   const std::vector<const FoundBox*>& found_;
   std::vector<JudgedBox> judged_;
-  std::vector<double> overlaps_;  // [found][truth]
+  std::vector<double> ious_;  // [found][truth]
 };
 
 struct ImageBoxes {
@@ -184,20 +184,20 @@ struct ImageBoxes {
 
 }  // namespace
 
-std::array<double, kOverlaps> coco_overlaps() {
+std::array<double, kCocoThresholds> coco_thresholds() {
   constexpr double kFirst = 0.5;
   constexpr double kLast = 0.95;
-  std::array<double, kOverlaps> overlaps = {};
-  const double step = (kLast - kFirst) / (kOverlaps - 1);
-  for (std::size_t i = 0; i < kOverlaps; ++i) {
-    overlaps[i] = kFirst + static_cast<double>(i) * step;
+  std::array<double, kCocoThresholds> thresholds = {};
+  const double step = (kLast - kFirst) / (kCocoThresholds - 1);
+  for (std::size_t i = 0; i < kCocoThresholds; ++i) {
+    thresholds[i] = kFirst + static_cast<double>(i) * step;
   }
-  overlaps.back() = kLast;
-  return overlaps;
+  thresholds.back() = kLast;
+  return thresholds;
 }
 
-double plain_overlap(const PixelBox& a, const PixelBox& b) {
-  return overlap_of_either(a, b, 0);
+double plain_iou(const PixelBox& a, const PixelBox& b) {
+  return iou_of_areas(a, b, 0);
 }
 
 Index pairs_of(const std::vector<TrueBox>& truth, const std::vector<FoundBox>& found) {

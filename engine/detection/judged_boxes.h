@@ -1,6 +1,6 @@
 // Boxes that people have drawn and boxes that a network has found, and which of these are right: by
 // COCO's rules, at all of its thresholds and sizes, and by those of VOC and of Darknet, from one
-// pass over the overlaps of each image and class.
+// pass over the IoUs of each image and class.
 
 #pragma once
 
@@ -14,28 +14,28 @@
 
 namespace tessera::engine {
 
-// COCO's: overlaps that a box must reach, 0.50, 0.55 ... 0.95.
-inline constexpr std::size_t kOverlaps = 10;
-[[nodiscard]] std::array<double, kOverlaps> coco_overlaps();
+// COCO's: IoUs that a true positive must reach, 0.50, 0.55 ... 0.95.
+inline constexpr std::size_t kCocoThresholds = 10;
+[[nodiscard]] std::array<double, kCocoThresholds> coco_thresholds();
 
-// VOC's and Darknet's: a right box overlaps by more.
-inline constexpr double kPlainOverlap = 0.5;
+// VOC's and Darknet's: a true positive has a higher IoU.
+inline constexpr double kPlainIou = 0.5;
 
 // COCO's: areas in pixels that are looked at.
 enum class BoxSize { All, Small, Medium, Large };
 inline constexpr std::size_t kBoxSizes = 4;
 
-// A box that was found. By size, a bit for each of COCO's overlaps.
+// A detection. By size, a bit for each of COCO's thresholds.
 struct JudgedBox {
   double score = 0;
   std::int32_t rank = 0;  // by score among those of its image and class, from 0
   std::array<std::uint16_t, kBoxSizes> matched = {};
   std::array<std::uint16_t, kBoxSizes> ignored = {};
-  enum class Verdict : std::uint8_t { Wrong, Right, Ignored };
-  Verdict voc = Verdict::Wrong;      // at kPlainOverlap
-  Verdict darknet = Verdict::Wrong;  // likewise
-  // Places in the lists that were judged: of the box, and of its object, -1 unless the box is right
-  // by Darknet's rule.
+  enum class Match : std::uint8_t { FalsePositive, TruePositive, Ignored };
+  Match voc = Match::FalsePositive;      // at kPlainIou
+  Match darknet = Match::FalsePositive;  // likewise
+  // Places in the lists that were judged: of the box, and of its object, -1 unless the box is a
+  // true positive by Darknet's rule.
   std::int32_t found = 0;
   std::int32_t object = -1;
   friend bool operator==(const JudgedBox&, const JudgedBox&) = default;
@@ -47,8 +47,8 @@ struct JudgedClass {
   [[nodiscard]] Index true_boxes() const { return truth[0]; }
 };
 
-// The part of either that both cover, of plain areas.
-[[nodiscard]] double plain_overlap(const PixelBox& a, const PixelBox& b);
+// IoU of plain areas.
+[[nodiscard]] double plain_iou(const PixelBox& a, const PixelBox& b);
 
 // How many pairs of a box that was found and an object of its image and class there are: judging
 // compares most of them.

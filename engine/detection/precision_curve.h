@@ -23,25 +23,13 @@ struct PrecisionCurve {
   }
 };
 
-enum class Counted { Right, Wrong, Not };
-
-[[nodiscard]] constexpr Counted counted(JudgedBox::Verdict verdict) {
-  switch (verdict) {
-    case JudgedBox::Verdict::Right:
-      return Counted::Right;
-    case JudgedBox::Verdict::Wrong:
-      return Counted::Wrong;
-    case JudgedBox::Verdict::Ignored:
-      break;
-  }
-  return Counted::Not;
-}
-
-// `judge(box)` says what a box counts as, and is asked again and again. The order of boxes with one
-// score is that in which they are given.
-template <class Judge>
-PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
-  const auto counts = [&](const JudgedBox& box) { return judge(box) != Counted::Not; };
+// `match_of(box)` says what a box counts as, and is asked again and again. The order of boxes with
+// one score is that in which they are given.
+template <class MatchOf>
+PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, MatchOf match_of) {
+  const auto counts = [&](const JudgedBox& box) {
+    return match_of(box) != JudgedBox::Match::Ignored;
+  };
   std::vector<const JudgedBox*> order;
   order.reserve(
       static_cast<std::size_t>(std::count_if(judged.boxes.begin(), judged.boxes.end(), counts)));
@@ -59,7 +47,7 @@ PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judg
   double right = 0;
   double wrong = 0;
   for (const JudgedBox* box : order) {
-    (judge(*box) == Counted::Right ? right : wrong) += 1;
+    (match_of(*box) == JudgedBox::Match::TruePositive ? right : wrong) += 1;
     curve.recalls.push_back(right / static_cast<double>(true_boxes));
     curve.precisions.push_back(right / (right + wrong + std::numeric_limits<double>::epsilon()));
   }

@@ -66,7 +66,7 @@ class RegionJudge {
     const UnitBox predicted = prediction(box, at);
     double best = 0;
     for (const Box& object : objects) {
-      best = std::max(best, overlap(predicted, unit_box(object)));
+      best = std::max(best, iou(predicted, unit_box(object)));
     }
     delta(box, kObjectness, at) =
         best > head_.threshold ? 0 : -head_.no_object_scale * value(box, kObjectness, at);
@@ -92,19 +92,19 @@ class RegionJudge {
 
   void judge_object(const Box& object, Place at) {
     const UnitBox wanted{0, 0, object.width, object.height};
-    double best_overlap = 0;
+    double best_iou = 0;
     Index best = 0;
     for (Index box = 0; box < boxes(); ++box) {
       UnitBox size = head_.match_anchors ? anchor_box(box) : prediction(box, at);
       size.x = 0;
       size.y = 0;
-      const double common = overlap(size, wanted);
-      if (common > best_overlap) {
-        best_overlap = common;
+      const double common = iou(size, wanted);
+      if (common > best_iou) {
+        best_iou = common;
         best = box;
       }
     }
-    const double reached = overlap(prediction(best, at), unit_box(object));
+    const double reached = iou(prediction(best, at), unit_box(object));
     const double area = static_cast<double>(object.width) * object.height;
     judge_box(best, at, unit_box(object), head_.coordinate_scale * (2 - area));
     const double target = head_.rescore ? reached : 1;

@@ -92,7 +92,7 @@ class YoloJudge {
     double best = 0;
     const Box* most_like = nullptr;
     for (const Box& object : objects) {
-      const double common = overlap(predicted, unit_box(object));
+      const double common = iou(predicted, unit_box(object));
       if (common > best) {
         best = common;
         most_like = &object;
@@ -137,7 +137,7 @@ class YoloJudge {
       const bool first_of_its_kind =
           std::find(head_.mask.begin(), head_.mask.end(), number) - head_.mask.begin() == box;
       if (number != best && first_of_its_kind &&
-          overlap_of_kind(head_.iou_threshold_kind, at_origin(anchor(box)), size_of(object)) >
+          iou_of_kind(head_.iou_threshold_kind, at_origin(anchor(box)), size_of(object)) >
               head_.iou_threshold) {
         match(box, at, object);
       }
@@ -156,7 +156,7 @@ class YoloJudge {
     double best = 0;
     int found = 0;
     for (std::size_t i = 0; i < head_.anchors.size(); ++i) {
-      const double common = overlap(at_origin(head_.anchors[i]), size_of(object));
+      const double common = iou(at_origin(head_.anchors[i]), size_of(object));
       if (common > best) {
         best = common;
         found = static_cast<int>(i);
@@ -168,8 +168,8 @@ class YoloJudge {
   void match(Index box, Place at, const Box& object) {
     if (head_.box_loss != BoxLoss::SquaredError) {
       const BoxLoss kind = head_.box_loss == BoxLoss::Giou ? BoxLoss::Giou : BoxLoss::Iou;
-      cost_.overlap_losses +=
-          head_.iou_normalizer * (1 - overlap_of_kind(kind, prediction(box, at), unit_box(object)));
+      cost_.iou_losses +=
+          head_.iou_normalizer * (1 - iou_of_kind(kind, prediction(box, at), unit_box(object)));
       ++cost_.matches;
     }
     judge_box(box, at, object);
@@ -186,7 +186,7 @@ class YoloJudge {
     const double factor = head_.iou_normalizer * weight(object.label);
     const UnitBox moves = head_.box_loss == BoxLoss::SquaredError
                               ? squared_error_delta(box, at, object, factor)
-                              : overlap_delta(box, at, object, factor);
+                              : iou_delta(box, at, object, factor);
     delta(box, 0, at) += finite_or_zero(moves.x);
     delta(box, 1, at) += finite_or_zero(moves.y);
     delta(box, 2, at) += finite_or_zero(moves.width);
@@ -211,11 +211,11 @@ class YoloJudge {
             ((head_.new_coords ? std::sqrt(height / 4) : std::log(height)) - value(box, 3, at))};
   }
 
-  [[nodiscard]] UnitBox overlap_delta(Index box, Place at, const Box& object, double factor) const {
+  [[nodiscard]] UnitBox iou_delta(Index box, Place at, const Box& object, double factor) const {
     UnitBox predicted = prediction(box, at);
     predicted.width = predicted.width == 0 ? 1 : predicted.width;
     predicted.height = predicted.height == 0 ? 1 : predicted.height;
-    UnitBox moves = darknet_overlap_delta(head_.box_loss, predicted, unit_box(object));
+    UnitBox moves = darknet_iou_delta(head_.box_loss, predicted, unit_box(object));
     if (!head_.new_coords) {
       moves.width *= std::exp(value(box, 2, at));
       moves.height *= std::exp(value(box, 3, at));

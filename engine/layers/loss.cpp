@@ -45,7 +45,7 @@ OwnedLoss owned_loss(const Site& site, const Loss& spec, const Pass& pass, View<
                                                 site.tile().owned,
                                                 output,
                                                 [](const Region&, const std::vector<double>&) {});
-    return {cost.squares, {cost.overlap_losses, static_cast<double>(cost.matches)}};
+    return {cost.squares, {cost.iou_losses, static_cast<double>(cost.matches)}};
   }
   double loss = 0;
   for_each_cell(site, targets, [&](Index n, Index c, Index row, Index col, int target) {

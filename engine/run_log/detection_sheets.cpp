@@ -243,7 +243,7 @@ RgbPicture test_sheet(const BatchSource& testing, Index step, const DetectionMet
                   fmt::format("after step {}: test pictures; dashed: objects, orange: found with "
                               "{} or more",
                               step,
-                              kSaidScore));
+                              kConfidence));
 }
 
 }  // namespace tessera::engine

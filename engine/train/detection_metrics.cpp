@@ -85,7 +85,7 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
     }
     const std::vector<JudgedClass> judged = judge_boxes(truth, found, classes_);
     if (!confusion_.empty()) {
-      add_boxes(confusion_, truth, found, judged, kSaidScore);
+      add_boxes(confusion_, truth, found, judged, kConfidence);
     }
     append(judged_, judged);
     show({images_, std::move(truth), std::move(found)});
@@ -98,7 +98,7 @@ void DetectionMetrics::show(ShownImage image) {
   if (image.image % shown_step_ != 0) {
     return;
   }
-  const auto is_low = [](const FoundBox& box) { return box.score < kSaidScore; };
+  const auto is_low = [](const FoundBox& box) { return box.score < kConfidence; };
   std::erase_if(image.found, is_low);
   shown_.push_back(std::move(image));
   if (shown_.size() > kMostShown) {

@@ -1,5 +1,5 @@
 // How well a detector finds the objects on images: the boxes of each are judged beside those that
-// are to be found, and only verdicts are kept, and the boxes of some to be shown. Sizes are in
+// are to be found, and only what matched is kept, and the boxes of some to be shown. Sizes are in
 // pixels of the network's input. Nothing here talks to other ranks; rank 0 has the gathered
 // outputs.
 
@@ -16,9 +16,9 @@
 
 namespace tessera::engine {
 
-// The score from which a box counts as said, as in Darknet: in precision, recall and F1, and in
+// The confidence from which a detection counts, as in Darknet: in precision, recall and F1, and in
 // confusion.
-inline constexpr double kSaidScore = 0.25;
+inline constexpr double kConfidence = 0.25;
 
 // Boxes of low scores are part of the curve of precision and recall: Darknet takes all from this
 // on.
@@ -30,7 +30,7 @@ inline constexpr std::size_t kMostShown = 8;
 struct ShownImage {
   Index image = 0;  // of those that were tested, from 0
   std::vector<TrueBox> truth;
-  std::vector<FoundBox> found;  // with a score of kSaidScore or more
+  std::vector<FoundBox> found;  // with a score of kConfidence or more
 };
 
 class DetectionMetrics : public Metric {
@@ -45,13 +45,13 @@ class DetectionMetrics : public Metric {
   void accumulate(const Outputs& outputs, const Targets& targets) override;
   // `other` is of the same network.
   void merge(const Metric& other) override;
-  // "map50", Darknet's mean average precision at an overlap of 0.5, and "map", COCO's.
+  // "map50", Darknet's mean average precision at an IoU of 0.5, and "map", COCO's.
   [[nodiscard]] std::vector<MetricValue> result() const override;
 
   [[nodiscard]] Index classes() const { return classes_; }
   // Of all images together.
   [[nodiscard]] const std::vector<JudgedClass>& judged() const { return judged_; }
-  // Of boxes with a score of kSaidScore or more; empty with more than kMostConfusedClasses.
+  // Of boxes with a score of kConfidence or more; empty with more than kMostConfusedClasses.
   [[nodiscard]] const BoxConfusion& confusion() const { return confusion_; }
   // Some images, evenly from the first on: at most kMostShown, at least half as many where there
   // are so many.

@@ -59,14 +59,14 @@ std::string class_lines(const std::vector<JudgedClass>& judged,
                         shown(counts.precision()),
                         shown(counts.recall()),
                         shown(counts.f1()),
-                        counts.right,
-                        counts.wrong,
-                        counts.missed,
+                        counts.true_positives,
+                        counts.false_positives,
+                        counts.false_negatives,
                         printable(class_name(names, label)));
   }
   return text +
          fmt::format("AP as Darknet takes it; the rest of boxes with a score of {} or more.\n",
-                     kSaidScore);
+                     kConfidence);
 }
 
 std::string name_in_matrix(const std::vector<std::string>& names,
@@ -147,8 +147,8 @@ std::string confusion_text(const DetectionMetrics& metrics, const std::vector<st
              "A box with a score of {} or more is that of the object of its class that it\n"
              "overlaps most, by more than {}; if that has one already, of one of another class\n"
              "that has none; else of background (-).\n",
-             kSaidScore,
-             kPlainOverlap);
+             kConfidence,
+             kPlainIou);
 }
 
 // Some points of the means.
@@ -209,26 +209,26 @@ ordered_json curves_json(const CurvesOfClasses& curves) {
 }  // namespace
 
 double FoundCounts::precision() const {
-  return part_of(right, right + wrong);
+  return part_of(true_positives, true_positives + false_positives);
 }
 
 double FoundCounts::recall() const {
-  return part_of(right, right + missed);
+  return part_of(true_positives, true_positives + false_negatives);
 }
 
 double FoundCounts::f1() const {
-  return part_of(2 * right, 2 * right + wrong + missed);
+  return part_of(2 * true_positives, 2 * true_positives + false_positives + false_negatives);
 }
 
 FoundCounts counts_of(const JudgedClass& judged) {
   FoundCounts counts;
   for (const JudgedBox& box : judged.boxes) {
-    if (box.score >= kSaidScore) {
-      counts.right += box.darknet == JudgedBox::Verdict::Right ? 1 : 0;
-      counts.wrong += box.darknet == JudgedBox::Verdict::Wrong ? 1 : 0;
+    if (box.score >= kConfidence) {
+      counts.true_positives += box.darknet == JudgedBox::Match::TruePositive ? 1 : 0;
+      counts.false_positives += box.darknet == JudgedBox::Match::FalsePositive ? 1 : 0;
     }
   }
-  counts.missed = judged.true_boxes() - counts.right;
+  counts.false_negatives = judged.true_boxes() - counts.true_positives;
   return counts;
 }
 
@@ -277,8 +277,8 @@ void add_detection(ordered_json& json,
   }
   json["voc_11_points"] = or_null<ordered_json>(plain.voc_11_points);
   json["voc_all_points"] = or_null<ordered_json>(plain.voc_all_points);
-  json["iou"] = kPlainOverlap;
-  json["score"] = kSaidScore;
+  json["iou"] = kPlainIou;
+  json["score"] = kConfidence;
   json["classes"] = ordered_json::array();
   for (std::size_t label = 0; label < judged.size(); ++label) {
     const FoundCounts counts = counts_of(judged[label]);
@@ -289,9 +289,9 @@ void add_detection(ordered_json& json,
                                {"precision", number_or_null(counts.precision())},
                                {"recall", number_or_null(counts.recall())},
                                {"f1", number_or_null(counts.f1())},
-                               {"right", counts.right},
-                               {"wrong", counts.wrong},
-                               {"missed", counts.missed}});
+                               {"right", counts.true_positives},
+                               {"wrong", counts.false_positives},
+                               {"missed", counts.false_negatives}});
   }
   if (!metrics.confusion().empty()) {
     json["confusion"] = metrics.confusion();

@@ -11,19 +11,19 @@
 
 namespace tessera::engine {
 
-// Of one class, at a score of kSaidScore and an overlap of 0.5. A share of nothing is NaN.
+// Of one class, at a score of kConfidence and an IoU of 0.5. A share of nothing is NaN.
 struct FoundCounts {
-  Index right = 0;
-  Index wrong = 0;
-  Index missed = 0;
+  Index true_positives = 0;
+  Index false_positives = 0;
+  Index false_negatives = 0;
   [[nodiscard]] double precision() const;
   [[nodiscard]] double recall() const;
-  [[nodiscard]] double f1() const;  // twice the right ones, by all that were said or are there
+  [[nodiscard]] double f1() const;
 };
 
 [[nodiscard]] FoundCounts counts_of(const JudgedClass& judged);
 
-// COCO's twelve figures, and the three programs' means at one overlap with the reason why these
+// COCO's twelve figures, and the three programs' means at one IoU with the reason why these
 // differ. `shown` writes a share.
 [[nodiscard]] std::string average_precision_table(
     const CocoFigures& coco,

@@ -306,12 +306,12 @@ std::vector<double> read_class_weights(CfgOptions& options, double most) {
 Suppression read_suppression(CfgOptions& options) {
   const std::string kind = options.word("nms_kind", "default");
   if (kind == "diounms") {
-    return Suppression::DistanceOverlap;
+    return Suppression::Diou;
   }
   if (kind != "default" && kind != "greedynms" && kind != "cornersnms") {
     options.refuse("nms_kind", "expected default, greedynms, diounms or cornersnms");
   }
-  return Suppression::Overlap;
+  return Suppression::Iou;
 }
 
 ReadLayer read_yolo(CfgOptions& options, int layer) {

@@ -25,39 +25,39 @@ struct Anchor {
 };
 
 // What the place and the size of a box are judged by: the squared errors of its four numbers, or
-// its overlap with the box of the object (GIoU: Rezatofighi et al. 2019; DIoU and CIoU: Zheng et
+// its IoU with the box of the object (GIoU: Rezatofighi et al. 2019; DIoU and CIoU: Zheng et
 // al. 2019).
 enum class BoxLoss { SquaredError, Iou, Giou, Diou, Ciou };
 
-// How boxes that are found twice are left out: by their overlap, or by DIoU to the power of
+// Non-maximum suppression: by IoU, or by DIoU to the power of
 // `beta_nms`.
-enum class Suppression { Overlap, DistanceOverlap };
+enum class Suppression { Iou, Diou };
 
 struct YoloHead {
   Index classes = 20;
   std::vector<Anchor> anchors = {};  // pixels of the network's input: those of all heads
   std::vector<int> mask = {};        // which of them this head corrects
   Index most_boxes = 200;            // of an image: later ones do not count
-  // A cell whose best box overlaps with an object more than this, and says a class, is not told
+  // A cell whose best box has a higher IoU with an object than this, and says a class, is not told
   // that nothing is there.
   double ignore_threshold = 0.5;
   double truth_threshold =
       1;  // more than this: it is told to be that object, whatever cell that lies in
-  // Other anchors of the head that overlap with an object's size more than this learn it, too.
+  // Other anchors of the head whose size has a higher IoU with an object's than this learn it, too.
   double iou_threshold = 1;
   BoxLoss iou_threshold_kind = BoxLoss::Iou;
   BoxLoss box_loss = BoxLoss::SquaredError;
   double iou_normalizer = 0.75;  // what the gradients of boxes are multiplied by
   double class_normalizer = 1;   // of classes, where there are class_weights
   double object_normalizer = 1;
-  double most_delta = std::numeric_limits<double>::infinity();  // of the gradients of overlaps
+  double most_delta = std::numeric_limits<double>::infinity();  // of the gradients of IoUs
   double scale_xy = 1;      // x and y may leave the cell by half of (scale_xy - 1)
   bool new_coords = false;  // inputs are activated already, and width and height are squares
   bool objectness_smooth = false;
   double label_smoothing = 0;
   bool focal_loss = false;
   std::vector<double> class_weights = {};  // by class; none: all 1
-  Suppression suppression = Suppression::Overlap;
+  Suppression suppression = Suppression::Iou;
   double beta_nms = 0.6;
   friend bool operator==(const YoloHead&, const YoloHead&) = default;
 };
@@ -69,8 +69,8 @@ struct RegionHead {
   bool softmax = false;  // over classes; else each class is a logistic of its own
   bool match_anchors =
       false;  // an object belongs to the anchor most like it, not to the box most like it
-  bool rescore = false;    // objectness is to be the overlap
-  double threshold = 0.5;  // more overlap than this: not told that nothing is there
+  bool rescore = false;    // objectness is to be the IoU
+  double threshold = 0.5;  // a higher IoU than this: not told that nothing is there
   double coordinate_scale = 1;
   double object_scale = 1;
   double no_object_scale = 1;

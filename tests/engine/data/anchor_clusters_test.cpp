@@ -41,7 +41,7 @@ TEST_CASE("anchors are the sizes that boxes cluster around, by area") {
     CHECK(anchors[i].width == doctest::Approx(centres[i].width).epsilon(0.05));
     CHECK(anchors[i].height == doctest::Approx(centres[i].height).epsilon(0.05));
   }
-  CHECK(engine::mean_best_overlap(sizes, anchors) > 0.85);
+  CHECK(engine::mean_best_iou(sizes, anchors) > 0.85);
 }
 
 TEST_CASE("anchors do not depend on the order of boxes") {
@@ -56,7 +56,7 @@ TEST_CASE("more anchors fit better, and as many as there are sizes fit exactly")
   const std::vector<BoxSides> sizes = scattered({{10, 20}, {60, 30}}, 6);
   double last = 0;
   for (Index count = 1; count <= 12; ++count) {
-    const double overlap = engine::mean_best_overlap(sizes, engine::cluster_anchors(sizes, count));
+    const double overlap = engine::mean_best_iou(sizes, engine::cluster_anchors(sizes, count));
     CHECK(overlap >= last - 0.01);
     last = overlap;
   }
@@ -64,7 +64,7 @@ TEST_CASE("more anchors fit better, and as many as there are sizes fit exactly")
 }
 
 TEST_CASE("the overlap of two sizes is that of boxes with the same centre") {
-  CHECK(engine::size_overlap({10, 20}, {10, 20}) == 1);
-  CHECK(engine::size_overlap({10, 20}, {20, 10}) == doctest::Approx(100.0 / 300));
-  CHECK(engine::size_overlap({4, 4}, {2, 2}) == doctest::Approx(0.25));
+  CHECK(engine::size_iou({10, 20}, {10, 20}) == 1);
+  CHECK(engine::size_iou({10, 20}, {20, 10}) == doctest::Approx(100.0 / 300));
+  CHECK(engine::size_iou({4, 4}, {2, 2}) == doctest::Approx(0.25));
 }

@@ -104,9 +104,9 @@ TEST_CASE("COCO's figures are those of pycocotools") {
     for (std::size_t i = 0; i < set.categories.size(); ++i) {
       check_figure(json["ap_by_class"][set.categories[i].name], figures.ap_of_classes[i]);
     }
-    std::size_t overlap = 0;
+    std::size_t threshold = 0;
     for (const auto& [name, value] : json["ap_by_iou"].items()) {
-      check_figure(value, figures.ap_at_overlaps[overlap++]);
+      check_figure(value, figures.ap_at_thresholds[threshold++]);
     }
     ++count;
   }
@@ -120,9 +120,9 @@ TEST_CASE("a second box on one object is wrong, by all three programs") {
   REQUIRE(judged[0].boxes.size() == 2);
   CHECK((judged[0].boxes[0].matched[0] & 1U) == 1);
   CHECK((judged[0].boxes[1].matched[0] & 1U) == 0);
-  CHECK(judged[0].boxes[0].voc == JudgedBox::Verdict::Right);
-  CHECK(judged[0].boxes[1].voc == JudgedBox::Verdict::Wrong);
-  CHECK(judged[0].boxes[1].darknet == JudgedBox::Verdict::Wrong);
+  CHECK(judged[0].boxes[0].voc == JudgedBox::Match::TruePositive);
+  CHECK(judged[0].boxes[1].voc == JudgedBox::Match::FalsePositive);
+  CHECK(judged[0].boxes[1].darknet == JudgedBox::Match::FalsePositive);
   CHECK(*plain_figures(judged).darknet == doctest::Approx(1));
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("COCO gives a box the second-best object where the best is taken, VOC 
   const std::vector<FoundBox> found{{0, 0, kBox, 0.9}, {0, 0, nearly, 0.8}};
   const auto judged = judge_boxes(truth, found, 1);
   CHECK((judged[0].boxes[1].matched[0] & 1U) == 1);
-  CHECK(judged[0].boxes[1].voc == JudgedBox::Verdict::Wrong);
+  CHECK(judged[0].boxes[1].voc == JudgedBox::Match::FalsePositive);
 }
 
 TEST_CASE("what is found in a crowd is neither right nor wrong") {

@@ -213,14 +213,13 @@ TEST_CASE(
   const UnitBox truth{0.5, 0.5, 0.3, 0.4};
   for (const auto kind : {partitioner::BoxLoss::Iou, partitioner::BoxLoss::Giou}) {
     for (const UnitBox& box : {UnitBox{0.55, 0.42, 0.35, 0.3}, UnitBox{0.4, 0.6, 0.2, 0.5}}) {
-      const UnitBox moves = engine::darknet_overlap_delta(kind, box, truth);
+      const UnitBox moves = engine::darknet_iou_delta(kind, box, truth);
       const auto slope = [&](double UnitBox::*member) {
         UnitBox above = box;
         UnitBox below = box;
         above.*member += kDifferenceStep;
         below.*member -= kDifferenceStep;
-        return (engine::overlap_of_kind(kind, above, truth) -
-                engine::overlap_of_kind(kind, below, truth)) /
+        return (engine::iou_of_kind(kind, above, truth) - engine::iou_of_kind(kind, below, truth)) /
                (2 * kDifferenceStep);
       };
       CHECK(moves.x == doctest::Approx(slope(&UnitBox::x)).epsilon(1e-6));

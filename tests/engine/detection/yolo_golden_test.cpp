@@ -113,8 +113,7 @@ void compare(const YoloCase& golden) {
                               deltas.insert(deltas.end(), of_image.begin(), of_image.end());
                             });
   check_equal(golden.json["delta"], deltas);
-  const double mean =
-      cost.matches > 0 ? cost.overlap_losses / static_cast<double>(cost.matches) : 0;
+  const double mean = cost.matches > 0 ? cost.iou_losses / static_cast<double>(cost.matches) : 0;
   CHECK(cost.squares + mean ==
         doctest::Approx(golden.json["cost"].get<double>()).epsilon(kCostBound));
 }

@@ -84,7 +84,7 @@ TEST_CASE("what is found on an ignored object is neither right nor wrong, by any
                      static_cast<float>(best.box.top + best.box.height / 2) / side,
                      static_cast<float>(best.box.width) / side,
                      static_cast<float>(best.box.height) / side};
-  const auto verdicts = [&](bool ignored) {
+  const auto judged_with = [&](bool ignored) {
     object.ignored = ignored;
     engine::Targets targets(1);
     targets[0] = engine::ImageTargets{.boxes = {object}};
@@ -92,14 +92,14 @@ TEST_CASE("what is found on an ignored object is neither right nor wrong, by any
     metrics.accumulate(outputs, targets);
     return metrics.judged()[static_cast<std::size_t>(best.label)];
   };
-  using Verdict = engine::JudgedBox::Verdict;
-  const engine::JudgedClass right = verdicts(false);
+  using Match = engine::JudgedBox::Match;
+  const engine::JudgedClass right = judged_with(false);
   CHECK(right.true_boxes() == 1);
-  CHECK(right.boxes[0].voc == Verdict::Right);
-  const engine::JudgedClass ignored = verdicts(true);
+  CHECK(right.boxes[0].voc == Match::TruePositive);
+  const engine::JudgedClass ignored = judged_with(true);
   CHECK(ignored.true_boxes() == 0);
-  CHECK(ignored.boxes[0].voc == Verdict::Ignored);
-  CHECK(ignored.boxes[0].darknet == Verdict::Ignored);
+  CHECK(ignored.boxes[0].voc == Match::Ignored);
+  CHECK(ignored.boxes[0].darknet == Match::Ignored);
   CHECK((ignored.boxes[0].ignored[0] & 1U) == 1);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("images that are shown lie evenly among those that were tested, with w
       CHECK(shown[i].image == static_cast<Index>(i) * (shown.size() < 2 ? 1 : shown[1].image));
       CHECK(shown[i].truth.size() == 2);
       for (const engine::FoundBox& box : shown[i].found) {
-        CHECK(box.score >= engine::kSaidScore);
+        CHECK(box.score >= engine::kConfidence);
       }
     }
   }
