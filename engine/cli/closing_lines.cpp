@@ -7,6 +7,7 @@
 #include "engine/cli/resume_command.h"
 #include "engine/files/run_files.h"
 #include "engine/session/own_data.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/shell_word.h"
@@ -24,8 +25,7 @@ std::string uses_of(const TrainingRequest& request, const std::string& weights) 
   const std::string data = request.data_map.empty() ? request.data : path_of_rank(request.data, 0);
   const std::string predict =
       fmt::format("{} predict {} PICTURES --weights {}", program, model, shell_word(weights));
-  std::error_code error;
-  if (!request.evaluate || (!request.data_map.empty() && !std::filesystem::exists(data, error))) {
+  if (!request.evaluate || (!request.data_map.empty() && !is_there(data))) {
     return predict;
   }
   return fmt::format("{}, or test them: {} eval {} --data {}{}{} --weights {}",

@@ -4,13 +4,13 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <span>
 #include <sstream>
 #include <string_view>
 
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -133,31 +133,6 @@ struct RankStart {
   std::vector<std::string> words;
 };
 
-// Parts end in a zero, which no argument can hold.
-std::string packed_start(const RankStart& start) {
-  std::string text;
-  for (const std::string* part : {&start.host, &start.program, &start.problem}) {
-    text += *part + '\0';
-  }
-  for (const std::string& word : start.words) {
-    text += word + '\0';
-  }
-  return text;
-}
-
-RankStart unpacked_start(std::span<const std::byte> bytes) {
-  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  std::istringstream parts(text);
-  RankStart start;
-  for (std::string* part : {&start.host, &start.program, &start.problem}) {
-    std::getline(parts, *part, '\0');
-  }
-  for (std::string word; std::getline(parts, word, '\0');) {
-    start.words.push_back(word);
-  }
-  return start;
-}
-
 // The words of one that the other lacks.
 std::string words_beyond(const RankStart& one, const RankStart& other) {
   std::vector<std::string> beyond;
@@ -205,10 +180,6 @@ std::string obstacle(const std::vector<RankStart>& starts, std::size_t rank) {
   return "";
 }
 
-}  // namespace
-
-namespace {
-
 // `tessera help [TOPIC]`.
 CommandLine help_line(const HelpPages& help, const std::vector<std::string>& words) {
   CommandLine line;
@@ -252,10 +223,11 @@ CommandLine read_command_line(CLI::App& program, const HelpPages& help, int argc
 }
 
 void expect_same_start(const CommandLine& mine, const Communicator& communicator) {
-  const std::string text = packed_start({host_name(), program_sources(), mine.problem, mine.words});
+  std::vector<std::string> parts{host_name(), program_sources(), mine.problem};
+  parts.insert(parts.end(), mine.words.begin(), mine.words.end());
   std::vector<RankStart> starts;
-  for (const auto& bytes : communicator.gather_all(bytes_of(text.data(), std::ssize(text)))) {
-    starts.push_back(unpacked_start(bytes));
+  for (const std::vector<std::string>& theirs : lists_of_ranks(communicator, parts)) {
+    starts.push_back({theirs[0], theirs[1], theirs[2], {theirs.begin() + 3, theirs.end()}});
   }
   const bool all_alike = std::all_of(starts.begin(), starts.end(), [&](const RankStart& start) {
     return start.program == starts[0].program && start.problem == starts[0].problem;

@@ -1,12 +1,12 @@
 #include "engine/cli/common_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <utility>
 
 #include "engine/train/training_record.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/network/input_sizes.h"
 
 namespace tessera::engine {
@@ -16,12 +16,9 @@ namespace {
 template <class Number>
 CLI::Validator number_in(Number least, Number most, const char* what) {
   const auto check = [least, most, what](const std::string& text) {
-    Number value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
-    return good ? std::string()
-                : fmt::format("\"{}\" is not {} from {} to {}", text, what, least, most);
+    return parsed_number<Number>(text, least, most)
+               ? std::string()
+               : fmt::format("\"{}\" is not {} from {} to {}", text, what, least, most);
   };
   return CLI::Validator(check, "");
 }
@@ -106,11 +103,8 @@ void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
 
 void add_multi_scale(CLI::App& app, std::optional<double>& factor) {
   const auto parse = [](const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    const bool is_factor = error == std::errc{} && stop == end && value > 1;
-    if (text != "off" && !(is_factor && value <= partitioner::kLargestFactor)) {
+    const double value = parsed_number<double>(text).value_or(0);
+    if (text != "off" && !(value > 1 && value <= partitioner::kLargestFactor)) {
       throw InputError(fmt::format("expected off, or a factor above 1, at most {}",
                                    partitioner::kLargestFactor));
     }

@@ -11,6 +11,7 @@
 #include "engine/processes/child_process.h"
 #include "engine/session/own_data.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/shell_word.h"
@@ -21,8 +22,7 @@ namespace {
 
 // Files that name others mean nothing without them.
 void expect_folder(const std::string& data) {
-  std::error_code error;
-  if (path_of_rank(data, 0) == data && std::filesystem::is_regular_file(data, error)) {
+  if (path_of_rank(data, 0) == data && is_file(data)) {
     throw InputError(data,
                      0,
                      "is a file that names others: give the folders that it and its pictures are "

@@ -5,13 +5,14 @@
 
 #include "engine/files/atomic_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
 DrawnPictures::DrawnPictures(std::filesystem::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
-  const bool there = !error && std::filesystem::is_directory(folder_, error);
+  const bool there = !error && is_folder(folder_);
   if (!there || error) {
     throw InputError(fmt::format("--out {}: cannot create this folder: choose a writable one",
                                  folder_.string()));

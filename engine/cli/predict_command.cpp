@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -12,6 +10,7 @@
 #include "engine/cli/drawn_pictures.h"
 #include "engine/cli/found_objects.h"
 #include "engine/cli/messages.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
@@ -48,26 +47,14 @@ std::vector<std::size_t> top_classes(std::span<const float> output, Index count)
 // call this together.
 std::map<Index, std::string> unreadable_anywhere(const std::vector<UnreadablePicture>& mine,
                                                  const Communicator& communicator) {
-  std::vector<std::byte> packed;
+  std::vector<std::string> texts;
   for (const UnreadablePicture& picture : mine) {
-    const Index size = std::ssize(picture.problem);
-    for (const Index number : {picture.position, size}) {
-      const auto bytes = bytes_of(&number, 1);
-      packed.insert(packed.end(), bytes.begin(), bytes.end());
-    }
-    const auto text = bytes_of(picture.problem.data(), size);
-    packed.insert(packed.end(), text.begin(), text.end());
+    texts.insert(texts.end(), {std::to_string(picture.position), picture.problem});
   }
   std::map<Index, std::string> problems;
-  for (const auto& theirs : communicator.gather_all(packed)) {
-    for (std::size_t at = 0; at < theirs.size();) {
-      std::array<Index, 2> numbers{};
-      std::memcpy(numbers.data(), theirs.data() + at, sizeof(numbers));
-      at += sizeof(numbers);
-      const auto size = static_cast<std::size_t>(numbers[1]);
-      problems.emplace(numbers[0],
-                       std::string(reinterpret_cast<const char*>(theirs.data() + at), size));
-      at += size;
+  for (const std::vector<std::string>& theirs : lists_of_ranks(communicator, texts)) {
+    for (std::size_t i = 0; i < theirs.size(); i += 2) {
+      problems.emplace(std::stoll(theirs[i]), theirs[i + 1]);
     }
   }
   return problems;

@@ -9,6 +9,7 @@
 #include "engine/page/page.h"
 #include "engine/run_view/run_reader.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -27,7 +28,7 @@ std::string runs_below(const std::filesystem::path& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (std::filesystem::exists(entry->path() / run_file::kRun, error)) {
+    if (is_there(entry->path() / run_file::kRun)) {
       found += (found.empty() ? "; did you mean " : " or ") + entry->path().string();
     }
   }

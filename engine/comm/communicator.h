@@ -115,6 +115,17 @@ class Communicator {
     return values;
   }
 
+  // The same for as many values as each rank has.
+  template <class Value>
+  [[nodiscard]] std::vector<std::vector<Value>> of_ranks(const std::vector<Value>& mine) const {
+    std::vector<std::vector<Value>> values;
+    for (const std::vector<std::byte>& bytes : gather_all(std::as_bytes(std::span(mine)))) {
+      const auto* const first = reinterpret_cast<const Value*>(bytes.data());
+      values.emplace_back(first, first + bytes.size() / sizeof(Value));
+    }
+    return values;
+  }
+
   // A plain value of rank 0, on all ranks. All ranks call this together.
   template <class Value>
   [[nodiscard]] Value share(const Value& mine) const {

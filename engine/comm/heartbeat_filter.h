@@ -1,5 +1,5 @@
-// From whom a socket takes datagrams, as the kernel looks at it before one takes room in the
-// receive buffer or wakes who waits: a flood from elsewhere then displaces nothing.
+// A kernel filter that drops datagrams of unknown senders before they reach the receive buffer: a
+// flood from elsewhere then displaces nothing and wakes nobody.
 
 #pragma once
 

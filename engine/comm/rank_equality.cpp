@@ -5,22 +5,11 @@
 #include <vector>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/fingerprint.h"
 
 namespace tessera::engine {
-
-namespace {
-
-std::vector<std::string> texts_of_ranks(const std::string& mine, const Communicator& communicator) {
-  std::vector<std::string> texts;
-  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
-    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return texts;
-}
-
-}  // namespace
 
 std::string rank_on(int rank, std::string_view host) {
   return fmt::format("rank {} ({})", rank, host);
@@ -39,13 +28,13 @@ std::optional<std::string> named_problem(const Communicator& communicator,
 void expect_same(std::string_view text, const std::string& what, const Communicator& communicator) {
   Fingerprint print;
   print.add(text);
-  const std::vector<std::string> prints = texts_of_ranks(print.text(), communicator);
+  const std::vector<std::string> prints = texts_of_ranks(communicator, print.text());
   const auto other = std::find_if(
       prints.begin(), prints.end(), [&](const std::string& its) { return its != prints[0]; });
   if (other == prints.end()) {
     return;
   }
-  const std::vector<std::string> hosts = texts_of_ranks(host_name(), communicator);
+  const std::vector<std::string> hosts = hosts_of_ranks(communicator);
   const auto rank = static_cast<std::size_t>(other - prints.begin());
   throw AgreedError(fmt::format("{} has a different {} than {}: all ranks need the same",
                                 rank_on(static_cast<int>(rank), hosts[rank]),

@@ -12,20 +12,22 @@ std::vector<std::string> texts_of_ranks(const Communicator& communicator, const 
   return texts;
 }
 
-// A zero travels behind each text.
 std::vector<std::vector<std::string>> lists_of_ranks(const Communicator& communicator,
                                                      const std::vector<std::string>& mine) {
   std::string joined;
+  std::vector<std::size_t> my_sizes;
   for (const std::string& text : mine) {
-    joined += text + '\0';
+    joined += text;
+    my_sizes.push_back(text.size());
   }
-  std::vector<std::vector<std::string>> lists;
-  for (const std::string& theirs : texts_of_ranks(communicator, joined)) {
-    std::vector<std::string>& list = lists.emplace_back();
-    for (std::size_t begin = 0; begin < theirs.size();) {
-      const std::size_t end = theirs.find('\0', begin);
-      list.push_back(theirs.substr(begin, end - begin));
-      begin = end + 1;
+  const std::vector<std::vector<std::size_t>> sizes = communicator.of_ranks(my_sizes);
+  const std::vector<std::string> texts = texts_of_ranks(communicator, joined);
+  std::vector<std::vector<std::string>> lists(sizes.size());
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    std::size_t begin = 0;
+    for (const std::size_t size : sizes[rank]) {
+      lists[rank].push_back(texts[rank].substr(begin, size));
+      begin += size;
     }
   }
   return lists;

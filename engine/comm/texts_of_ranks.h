@@ -13,8 +13,7 @@ namespace tessera::engine {
 [[nodiscard]] std::vector<std::string> texts_of_ranks(const Communicator& communicator,
                                                       const std::string& mine);
 
-// Each rank's list of texts, none of which contains a zero, on every rank, in rank order. All ranks
-// call this together.
+// Each rank's list of texts on every rank, in rank order. All ranks call this together.
 [[nodiscard]] std::vector<std::vector<std::string>> lists_of_ranks(
     const Communicator& communicator, const std::vector<std::string>& mine);
 

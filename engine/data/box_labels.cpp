@@ -1,13 +1,14 @@
 #include "engine/data/box_labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <system_error>
 
 #include "engine/data/read_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -40,8 +41,9 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 template <class Number>
 bool parse_whole(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  const std::optional<Number> parsed = parsed_number<Number>(text);
+  number = parsed.value_or(0);
+  return parsed.has_value();
 }
 
 // One line of label text, added to `read`.
@@ -141,8 +143,7 @@ fs::path label_path(const fs::path& picture) {
     path /= part;
   }
   path.replace_extension(".txt");
-  std::error_code error;
-  return !fs::exists(path, error) && fs::exists(beside, error) ? beside : path;
+  return !is_there(path) && is_there(beside) ? beside : path;
 }
 
 ReadBoxes read_label_text(const fs::path& file, int classes) {

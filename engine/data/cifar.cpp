@@ -6,6 +6,7 @@
 #include "engine/data/class_names.h"
 #include "engine/data/read_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
@@ -38,11 +39,6 @@ CifarKind cifar10() {
 
 CifarKind cifar100() {
   return {100, 2, {"train.bin"}, "test.bin", "fine_label_names.txt"};
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
 }
 
 bool is_cifar10(const fs::path& folder) {

@@ -10,6 +10,7 @@
 #include "engine/data/coco.h"
 #include "engine/data/unicode_names.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -19,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kInstances = "instances_";
-
-bool is_coco_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
 
 // "train2017" of instances_train2017.json.
 std::string set_name(const fs::path& file) {
@@ -135,7 +131,7 @@ CocoHalves halves_beside(const fs::path& file) {
 // None where there are folders, which may be of classes.
 std::vector<fs::path> annotations_beside_pictures(const fs::path& folder) {
   const fs::path usual = folder / "_annotations.coco.json";
-  if (is_coco_file(usual)) {
+  if (is_file(usual)) {
     return {usual};
   }
   std::vector<fs::path> files = files_ending_in(folder, ".json");
@@ -192,8 +188,7 @@ fs::path picture_folder(const fs::path& base, const fs::path& file, const CocoSe
   }
   for (const fs::path& candidate : candidates) {
     for (std::size_t i = 0; i < std::min<std::size_t>(set.images.size(), 10); ++i) {
-      std::error_code error;
-      if (!set.images[i].file.empty() && fs::exists(base / candidate / set.images[i].file, error)) {
+      if (!set.images[i].file.empty() && is_there(base / candidate / set.images[i].file)) {
         return candidate;
       }
     }
@@ -312,7 +307,7 @@ bool is_coco_folder(const fs::path& folder) {
 }
 
 PictureFiles open_coco(const fs::path& path, bool training) {
-  const bool given = is_coco_file(path);
+  const bool given = is_file(path);
   CocoHalves halves = given ? halves_beside(path) : halves_in(path);
   const bool divided = halves.testing.empty();
   const std::vector<fs::path>& half = training || divided ? halves.training : halves.testing;

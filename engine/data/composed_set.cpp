@@ -9,6 +9,7 @@
 #include "engine/base/random.h"
 #include "engine/files/atomic_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
@@ -212,7 +213,7 @@ std::string label_text(const std::vector<Box>& boxes) {
 
 void make_empty_folder(const fs::path& folder) {
   std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
+  if (is_there(folder) && !fs::is_empty(folder, error)) {
     throw InputError(
         folder.string(), 0, "there is something here already: give a folder that does not exist");
   }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <system_error>
@@ -12,6 +11,8 @@
 #include "engine/data/picture_files.h"
 #include "engine/data/read_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -29,14 +30,6 @@ struct Value {
 
 using DataFile = std::map<std::string, Value>;
 
-std::string_view without_spaces(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 DataFile read_data_file(const fs::path& file) {
   DataFile values;
   const TextLines lines(file);
@@ -51,8 +44,8 @@ DataFile read_data_file(const fs::path& file) {
                        lines.number(i),
                        "this line is not `key = value`, as a Darknet .data file has them");
     }
-    const std::string key(without_spaces(line.substr(0, equals)));
-    const Value value{std::string(without_spaces(line.substr(equals + 1))), lines.number(i)};
+    const std::string key(trimmed(line.substr(0, equals)));
+    const Value value{std::string(trimmed(line.substr(equals + 1))), lines.number(i)};
     if (const auto [before, is_new] = values.emplace(key, value); !is_new) {
       throw InputError(file.string(),
                        value.line,
@@ -72,11 +65,10 @@ fs::path beside_data_file(const fs::path& path) {
 
 // The file that a value names: from the .data file's folder, else from the current folder.
 fs::path find_named(const fs::path& file, const std::string& key, const Value& value) {
-  std::error_code error;
   for (const fs::path& path : {file.parent_path() / value.text,
                                fs::path(value.text),
                                file.parent_path() / beside_data_file(value.text)}) {
-    if (!value.text.empty() && fs::is_regular_file(path, error)) {
+    if (!value.text.empty() && is_file(path)) {
       return path;
     }
   }
@@ -118,16 +110,14 @@ Index read_class_count(const fs::path& file, const DataFile& values) {
     return 0;
   }
   const std::string& text = found->second.text;
-  Index classes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), classes);
-  if (error != std::errc() || end != text.data() + text.size() || classes < 1 ||
-      classes > kMaxClasses) {
+  const auto classes = parsed_number<Index>(text, 1, kMaxClasses);
+  if (!classes) {
     throw InputError(
         file.string(),
         found->second.line,
         fmt::format("classes = {}: expected a number from 1 to {}", text, kMaxClasses));
   }
-  return classes;
+  return *classes;
 }
 
 // The file that a key names, which must be there.
@@ -154,10 +144,9 @@ PictureFiles list_named(const fs::path& file, const fs::path& list) {
   listed.base = file.parent_path();
   PathList paths;
   for (Index item = 0; item < listed.paths.size(); ++item) {
-    std::error_code error;
     const fs::path beside = beside_data_file(listed.paths[item]);
-    paths.add(!beside.empty() && !fs::exists(picture_path(listed, item), error) &&
-                      fs::exists(listed.base / beside, error)
+    paths.add(!beside.empty() && !is_there(picture_path(listed, item)) &&
+                      is_there(listed.base / beside)
                   ? beside.string()
                   : std::string(listed.paths[item]));
   }
@@ -224,17 +213,16 @@ struct BoxesBeside {
 BoxesBeside read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
   const fs::path picture = picture_path(listed, item);
   const fs::path file = label_path(picture);
-  std::error_code error;
-  if (fs::exists(file, error)) {
+  if (is_there(file)) {
     const fs::path beside = fs::path(picture).replace_extension(".txt");
-    return {read_label_text(file, classes), file, beside != file && fs::exists(beside, error)};
+    return {read_label_text(file, classes), file, beside != file && is_there(beside)};
   }
   if (may_lack) {
     return {};
   }
   const std::string labels = printable_start(file.string(), 200);
   const std::string why =
-      fs::exists(picture, error)
+      is_there(picture)
           ? fmt::format(
                 "there is no {}, which says what is on this picture: add one (an empty "
                 "file where nothing is), or give --allow-unlabelled if nothing is on such "
@@ -293,8 +281,7 @@ bool has_label_texts(const fs::path& file) {
     }
     const PictureFiles listed = list_named(file, require_named(file, values, key, ""));
     for (Index item = 0; item < std::min(listed.paths.size(), kMostLookedAt); ++item) {
-      std::error_code error;
-      if (fs::is_regular_file(label_path(picture_path(listed, item)), error)) {
+      if (is_file(label_path(picture_path(listed, item)))) {
         return true;
       }
     }

@@ -12,6 +12,7 @@
 #include "engine/data/cifar.h"
 #include "engine/data/idx.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
@@ -21,17 +22,12 @@ namespace fs = std::filesystem;
 
 void require_existing(const fs::path& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) {
+  if (!is_there(path)) {
     throw InputError(path.string(),
                      0,
                      fmt::format("no such file or folder{}",
                                  error ? " (" + error.message() + ")" : std::string()));
   }
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
 }
 
 // The pictures with boxes at `path`, if they are of a format with boxes.
@@ -62,10 +58,9 @@ std::optional<PictureFiles> open_with_boxes(const fs::path& path,
 
 // Refuses what the trainers in Python describe by a data.yaml, and says what it lacks here.
 void refuse_yaml(const fs::path& path) {
-  std::error_code error;
   const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
   const fs::path file = is_yaml ? path : path / "data.yaml";
-  if (fs::is_regular_file(file, error)) {
+  if (is_file(file)) {
     throw InputError(
         file.string(),
         0,

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/regular_file.h"
 
 namespace tessera::engine {
@@ -160,10 +161,9 @@ constexpr std::array<std::string_view, 8> kSystemFolders{"lost+found",
                                                          "RECYCLER"};
 
 bool is_foreign(const fs::path& folder) {
-  std::error_code error;
   return std::find(kSystemFolders.begin(), kSystemFolders.end(), folder.filename().string()) !=
              kSystemFolders.end() ||
-         (fs::exists(folder / "run.json", error) && fs::exists(folder / "metrics.jsonl", error));
+         (is_there(folder / "run.json") && is_there(folder / "metrics.jsonl"));
 }
 
 std::vector<std::string> folders_that(const fs::path& folder, bool are_foreign) {

@@ -11,6 +11,7 @@
 
 #include "engine/data/class_names.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/regular_file.h"
 
@@ -221,8 +222,7 @@ fs::path find_idx(const fs::path& folder, const std::string& half, const std::st
     for (const char* packed : {"", ".gz"}) {
       fs::path path =
           folder / fmt::format("{}-{}{}{}-ubyte{}", half, content, separator, dimensions, packed);
-      std::error_code error;
-      if (fs::exists(path, error)) {
+      if (is_there(path)) {
         return path;
       }
     }
@@ -252,8 +252,7 @@ int classes_used(const std::vector<std::uint8_t>& labels) {
 std::vector<std::string> read_idx_names(const fs::path& folder) {
   std::vector<std::string> names;
   for (const char* name : {"labels.txt", "classes.txt"}) {
-    std::error_code error;
-    if (names.empty() && fs::exists(folder / name, error)) {
+    if (names.empty() && is_there(folder / name)) {
       names = read_class_names(folder / name);
     }
   }

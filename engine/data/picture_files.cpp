@@ -6,6 +6,7 @@
 
 #include "engine/data/read_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
@@ -24,12 +25,11 @@ std::string_view PathList::operator[](Index item) const {
 
 fs::path picture_path(const PictureFiles& files, Index item) {
   const fs::path path(files.paths[item]);
-  fs::path from_base = files.base / path;  // `path` itself where that is absolute
-  std::error_code error;
+  fs::path from_base = files.base / path;          // `path` itself where that is absolute
   if (files.list.empty() || path.is_absolute()) {  // found there when the folder was listed
     return from_base;
   }
-  return fs::exists(from_base, error) || !fs::exists(path, error) ? from_base : path;
+  return is_there(from_base) || !is_there(path) ? from_base : path;
 }
 
 Index memory_of(const PictureFiles& files) {

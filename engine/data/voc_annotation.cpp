@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <libxml/parser.h>
@@ -10,6 +9,7 @@
 
 #include "engine/data/box_labels.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 
@@ -68,11 +68,7 @@ std::string text_of_node(const xmlNode* node) {
       text += reinterpret_cast<const char*>(part->content);
     }
   }
-  constexpr const char* kSpaces = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpaces);
-  return first == std::string::npos
-             ? std::string()
-             : text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
+  return std::string(trimmed(text));
 }
 
 int line_of(const xmlNode* node) {
@@ -152,9 +148,8 @@ class VocReader {
       return std::nullopt;
     }
     const std::string text = text_of_node(node);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+    const auto value = parsed_number<double>(text);
+    if (!value || !std::isfinite(*value)) {
       bad(line_of(node),
           fmt::format("<{}> is \"{}\": expected a number of pixels", name, printable_start(text)));
       return std::nullopt;

@@ -12,6 +12,7 @@
 #include "engine/data/folder_listing.h"
 #include "engine/data/read_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -25,11 +26,6 @@ struct VocPlace {
   fs::path annotations;
   fs::path pictures;
 };
-
-bool is_folder_there(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
 
 // Annotations beside their pictures, as LabelImg and others write them; without any picture they
 // are no other data set either.
@@ -59,7 +55,7 @@ struct VocLayout {
 std::optional<VocLayout> layout_of_voc(const fs::path& folder) {
   for (const auto& [annotations, pictures] :
        {std::pair{"Annotations", "JPEGImages"}, std::pair{"annotations", "images"}}) {
-    if (is_folder_there(folder / annotations) && is_folder_there(folder / pictures) &&
+    if (is_folder(folder / annotations) && is_folder(folder / pictures) &&
         (annotations[0] == 'A' || !files_ending_in(folder / annotations, ".xml").empty())) {
       return VocLayout{{annotations, pictures}, {}, {}};
     }
@@ -79,11 +75,6 @@ std::optional<VocLayout> layout_of_voc(const fs::path& folder) {
   return layout;
 }
 
-bool is_file_there(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
-
 // Which pictures of a folder are of a half, and the file that says so.
 struct VocHalf {
   fs::path list;         // empty: there is none
@@ -99,7 +90,7 @@ VocHalf half_of_voc(const fs::path& folder, bool training) {
   std::vector<std::string> train = names_of_half(lists, true);
   const std::vector<std::string> test = names_of_half(lists, false);
   if (std::find(lists.begin(), lists.end(), "trainval") != lists.end()) {
-    const bool has_test = is_file_there(sets / "test.txt");
+    const bool has_test = is_file(sets / "test.txt");
     train.insert(has_test ? train.begin() : train.end(), "trainval");
   }
   if (train.empty() != test.empty()) {
@@ -177,7 +168,7 @@ class VocFolder {
 
   // Those of classes.txt, else of all objects in both halves.
   void find_classes(const std::optional<VocPlace>& other) {
-    if (is_file_there(folder_ / "classes.txt")) {
+    if (is_file(folder_ / "classes.txt")) {
       name_classes(read_class_names(folder_ / "classes.txt"));
       return;
     }

@@ -11,6 +11,7 @@
 #include "engine/files/sync_folder.h"
 #include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 
 namespace tessera::engine {
 
@@ -59,7 +60,7 @@ void FileGroup::expect_no_links(const fs::path& folder) {
 
 void FileGroup::make_folder(const fs::path& folder) {
   std::error_code error;
-  if (folder.empty() || fs::is_directory(folder, error)) {
+  if (folder.empty() || is_folder(folder)) {
     return;
   }
   make_folder(folder.parent_path());

@@ -1,7 +1,6 @@
 #include "engine/run_log/memory_record.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "engine/system/system_memory.h"
@@ -46,15 +45,13 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
   const Report mine{measured.use,
                     std::max<Index>(peak_resident_bytes() - measured.resident_for_others, 0)};
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  const auto all = communicator.gather_all(bytes_of(&mine, 1));
+  const std::vector<Report> all = communicator.of_ranks(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    Report theirs{};
-    std::memcpy(&theirs, all[rank].data(), sizeof(theirs));
     nlohmann::ordered_json entry;
     entry["rank"] = rank;
     entry["planned"] = to_json(planned[rank]);
-    entry["measured"] = to_json(theirs.use);
-    entry["measured"]["peak_resident"] = theirs.peak_resident;
+    entry["measured"] = to_json(all[rank].use);
+    entry["measured"]["peak_resident"] = all[rank].peak_resident;
     ranks.push_back(std::move(entry));
   }
   return nlohmann::ordered_json{{"unit", "bytes"}, {"ranks", ranks}}.dump(1) + "\n";

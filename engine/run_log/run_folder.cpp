@@ -24,6 +24,7 @@
 #include "engine/files/run_files.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 #include "partitioner/base/shell_word.h"
@@ -33,11 +34,6 @@ namespace tessera::engine {
 namespace fs = std::filesystem;
 
 namespace {
-
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
 
 std::string holder_text() {
   return fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}",

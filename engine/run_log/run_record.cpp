@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
@@ -56,11 +57,7 @@ std::optional<BestSoFar> shared_best(const std::optional<BestSoFar>& mine,
                                                      score.larger_is_better,
                                                      score.is_share,
                                                      best.tested.loss});
-  const auto names = communicator.gather_all(bytes_of(score.name.data(), std::ssize(score.name)));
-  std::string name;
-  for (const std::byte letter : names.front()) {
-    name += static_cast<char>(letter);
-  }
+  const std::string name = texts_of_ranks(communicator, score.name).front();
   if (!numbers.any) {
     return std::nullopt;
   }

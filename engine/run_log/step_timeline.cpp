@@ -1,7 +1,6 @@
 #include "engine/run_log/step_timeline.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -61,10 +60,8 @@ std::string StepTimeline::text(const std::vector<PerformedAction>& mine) const {
     traced.predicted_s = predicted_s_;
   }
   double start_s = std::numeric_limits<double>::infinity();
-  for (const auto& bytes : communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
-    std::vector<PerformedAction>& theirs = traced.per_rank.emplace_back();
-    theirs.resize(bytes.size() / sizeof(PerformedAction));
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+  traced.per_rank = communicator_->of_ranks(mine);
+  for (const std::vector<PerformedAction>& theirs : traced.per_rank) {
     start_s = theirs.empty() ? start_s : std::min(start_s, theirs.front().begin_s);
   }
   for (std::vector<PerformedAction>& actions : traced.per_rank) {

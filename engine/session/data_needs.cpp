@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/data/decoding_need.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/quantities.h"
@@ -53,11 +54,7 @@ DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
       with_largest = rank;
     }
   }
-  const auto names = communicator.gather_all(
-      bytes_of(mine.largest_picture.data(), static_cast<Index>(mine.largest_picture.size())));
-  for (const std::byte letter : names[with_largest]) {
-    most.largest_picture += static_cast<char>(letter);
-  }
+  most.largest_picture = texts_of_ranks(communicator, mine.largest_picture)[with_largest];
   return most;
 }
 

@@ -1,7 +1,6 @@
 #include "engine/train/data_loader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -190,11 +189,7 @@ Index DataLoader::size() const {
     return shares()->size();
   }
   const Index mine = source_ ? source_->dataset().size() : 0;
-  const auto all = communicator_->gather_all(bytes_of(&mine, 1));
-  Index size = 0;
-  std::memcpy(
-      &size, all[static_cast<std::size_t>(plan_->reader.first_rank())].data(), sizeof(size));
-  return size;
+  return communicator_->of_ranks(mine)[static_cast<std::size_t>(plan_->reader.first_rank())];
 }
 
 Index DataLoader::passes() const {

@@ -45,8 +45,8 @@ class DataLoader {
              const partitioner::Plan& plan,
              const Communicator& communicator);
 
-  // In multi-scale training: what each step, of so many passes, has of pictures. The source has the
-  // same sizes.
+  // Follows the schedule of input sizes of multi-scale training; a step has `passes` passes. The
+  // source has the same sizes.
   void follow(std::shared_ptr<const SizedPlans> sizes, Index passes) {
     sizes_ = std::move(sizes);
     passes_ = passes;

@@ -1,7 +1,6 @@
 #include "engine/train/vector_jacobian.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -75,11 +74,11 @@ void put(NamedTensors& out,
   out[name] = {std::move(shape), std::vector<double>(values.begin(), values.end())};
 }
 
-constexpr const char* kBoxes = "boxes";
+constexpr const char* kBoxTensor = "boxes";
 constexpr Index kBoxNumbers = 5;
 
 bool has_boxes(const NamedTensors& in) {
-  return in.find(kBoxes) != in.end();
+  return in.find(kBoxTensor) != in.end();
 }
 
 void check_boxes(const VectorJacobianOptions& options, const NamedTensor& boxes, Index batch) {
@@ -104,13 +103,10 @@ void check_boxes(const VectorJacobianOptions& options, const NamedTensor& boxes,
 
 // The boxes of each image on rank 0, on all ranks.
 Targets share_boxes(const NamedTensors& in, Index batch, const Communicator& communicator) {
-  std::span<const double> mine;
-  if (communicator.rank() == 0) {
-    mine = in.at(kBoxes).values;
-  }
-  const std::vector<std::byte> bytes = communicator.gather_all(std::as_bytes(mine))[0];
-  std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  const std::vector<double> numbers =
+      communicator
+          .of_ranks(communicator.rank() == 0 ? in.at(kBoxTensor).values : std::vector<double>())
+          .front();
   const auto count = static_cast<Index>(numbers.size());
   Targets targets(static_cast<std::size_t>(batch), ImageTargets{});
   const Index of_image = count / batch;
@@ -175,7 +171,7 @@ void check_tensors(const VectorJacobianOptions& options,
                             "input",
                             map_shape(options.network, partitioner::kImage, plan.batch));
                  if (has_boxes(in)) {
-                   check_boxes(options, in.at(kBoxes), plan.batch);
+                   check_boxes(options, in.at(kBoxTensor), plan.batch);
                  } else {
                    (void)find(options.source,
                               in,

@@ -239,16 +239,6 @@ void expect_any(const std::filesystem::path& path,
   }
 }
 
-// Rank 0's choice, on all ranks.
-std::vector<char> shared_flags(const std::vector<char>& taken, const Communicator& communicator) {
-  const auto all = communicator.gather_all(bytes_of(taken.data(), std::ssize(taken)));
-  std::vector<char> result;
-  for (const std::byte flag : all[0]) {
-    result.push_back(static_cast<char>(flag));
-  }
-  return result;
-}
-
 void fill_parameters(const std::optional<WeightsSource>& source,
                      const std::vector<char>& taken,
                      ParameterSet<float>& parameters,
@@ -301,7 +291,7 @@ FittingWeights load_fitting_weights(const std::filesystem::path& path,
     source->expect_sound(parameters, fit.taken);
   });
   root.finish();
-  fill_parameters(source, shared_flags(fit.taken, communicator), parameters, communicator, root);
+  fill_parameters(source, communicator.of_ranks(fit.taken).front(), parameters, communicator, root);
   root.finish();
   return std::move(fit.told);
 }

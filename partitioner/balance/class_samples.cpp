@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -11,6 +10,7 @@
 #include "partitioner/balance/class_balance.h"
 #include "partitioner/balance/csv_table.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 
@@ -21,12 +21,7 @@ namespace {
 constexpr std::size_t kMostClasses = 10000;
 
 std::optional<Index> whole_number(std::string_view text) {
-  Index value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stopped == end && value >= 0 && value <= kMostSamples
-             ? std::optional(value)
-             : std::nullopt;
+  return parsed_number<Index>(text, 0, kMostSamples);
 }
 
 class ClassTable {

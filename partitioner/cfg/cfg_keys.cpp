@@ -1,8 +1,9 @@
 #include "partitioner/cfg/cfg_keys.h"
 
-#include <charconv>
 #include <optional>
 #include <system_error>
+
+#include "partitioner/base/number_text.h"
 
 namespace tessera::partitioner {
 
@@ -139,13 +140,6 @@ bool concerns(const KeyRule& rule, std::string_view section) {
   return rule.section == section || (rule.section == "*" && section != "net");
 }
 
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
-}
-
 }  // namespace
 
 const KeyRule* key_rule(std::string_view section, std::string_view key) {
@@ -168,8 +162,8 @@ std::vector<std::string_view> ruled_keys(std::string_view section) {
 }
 
 bool same_value(std::string_view value, std::string_view neutral) {
-  const auto as_number = number(value);
-  return value == neutral || (as_number && as_number == number(neutral));
+  const auto as_number = parsed_number<double>(value);
+  return value == neutral || (as_number && as_number == parsed_number<double>(neutral));
 }
 
 }  // namespace tessera::partitioner

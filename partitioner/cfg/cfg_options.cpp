@@ -1,11 +1,11 @@
 #include "partitioner/cfg/cfg_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/spelling.h"
 #include "partitioner/cfg/cfg_keys.h"
@@ -21,21 +21,16 @@ std::string_view without_plus(std::string_view text) {
 // Whether `text` is a number of this type and nothing else.
 template <typename Number>
 bool parse_number(std::string_view text, Number& number) {
-  text = without_plus(text);
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end;
+  const std::optional<Number> parsed = parsed_number<Number>(without_plus(text));
+  number = parsed.value_or(0);
+  return parsed.has_value();
 }
 
 std::vector<std::string_view> split_at_commas(std::string_view list) {
-  constexpr std::string_view kBlank = " \t";
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
-    std::string_view part = list.substr(begin, end - begin);
-    part.remove_prefix(std::min(part.find_first_not_of(kBlank), part.size()));
-    part.remove_suffix(part.size() - (part.find_last_not_of(kBlank) + 1));
-    parts.push_back(part);
+    parts.push_back(trimmed(list.substr(begin, end - begin)));
     begin = end + 1;
   }
   return parts;

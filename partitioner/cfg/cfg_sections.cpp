@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/utf8.h"
 
@@ -14,15 +15,6 @@ namespace {
 constexpr std::size_t kLongestLine = 65536;  // bytes
 constexpr std::size_t kMostSections = 5001;  // [net] and 5000 layers: planning takes seconds
 constexpr std::size_t kMostEntries = 1000;   // of one section
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\v\f";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
-}
 
 std::string quoted(std::string_view text) {
   return '\'' + printable_start(text) + '\'';

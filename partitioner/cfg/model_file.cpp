@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/path_kinds.h"
 #include "partitioner/base/regular_file.h"
 #include "partitioner/cfg/cfg_layers.h"
 #include "partitioner/cfg/cfg_options.h"
@@ -335,8 +336,7 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
 }
 
 ModelFile read_model(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
+  if (!is_there(path)) {
     throw InputError(path.string(), 0, "no such model file");
   }
   return parse_model(read_regular_file(path, "a model file", kMostBytes), path.string());

@@ -1,9 +1,10 @@
 #include "partitioner/partition/compression.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+
+#include "partitioner/base/number_text.h"
 
 namespace tessera::partitioner {
 
@@ -15,16 +16,6 @@ constexpr Index kHalfBytes = 2;
 constexpr Index kBitsPerByte = 8;
 
 using Kind = Compression::Kind;
-
-// All of the text as a number.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  const bool good = error == std::errc() && stopped == end;
-  return good ? std::optional(number) : std::nullopt;
-}
 
 // Bytes of a run that does not travel plain.
 Index compressed_bytes(const Compression& compression, const ElementRun& run) {
@@ -72,13 +63,13 @@ std::optional<Compression> compression_named(std::string_view text) {
   constexpr std::string_view kTopK = "topk:";
   constexpr std::string_view kLowRank = "low-rank:";
   if (text.starts_with(kTopK)) {
-    const auto fraction = number_in<double>(text.substr(kTopK.size()));
+    const auto fraction = parsed_number<double>(text.substr(kTopK.size()));
     if (fraction && *fraction > 0 && *fraction <= 1) {
       return Compression{.kind = Kind::TopK, .fraction = *fraction};
     }
   }
   if (text.starts_with(kLowRank)) {
-    const auto rank = number_in<Index>(text.substr(kLowRank.size()));
+    const auto rank = parsed_number<Index>(text.substr(kLowRank.size()));
     if (rank && *rank >= 1 && *rank <= kMostLowRank) {
       return Compression{.kind = Kind::LowRank, .rank = *rank};
     }

@@ -2,12 +2,12 @@
 // channels.
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 #include <string_view>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/partition/partition.h"
 
@@ -28,11 +28,7 @@ constexpr const char* kRecomputeOption = "--recompute";
 
 // The whole of `text` as a number from 0 to `most`, or -1.
 Index whole_number(std::string_view text, Index most) {
-  Index value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  const bool good = error == std::errc() && stopped == end && value >= 0 && value <= most;
-  return good ? value : -1;
+  return parsed_number<Index>(text, 0, most).value_or(-1);
 }
 
 // What happens to a layer: tiles of a grid, whole images, or slices of its output channels.

@@ -1,12 +1,12 @@
 #include "partitioner/partition/replicas.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <string_view>
 #include <vector>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/partition/partition.h"
 
@@ -87,11 +87,8 @@ Synchronisation parse_synchronisation(const std::string& text) {
       break;
     }
     const std::string_view number = all.substr(std::min(colon + 1, all.size()));
-    const char* const end = number.data() + number.size();
-    Index steps = -1;
-    const auto [stopped, error] = std::from_chars(number.data(), end, steps);
-    if (error == std::errc() && stopped == end && row.least <= steps && steps <= row.most) {
-      return {row.mode, steps};
+    if (const auto steps = parsed_number<Index>(number, row.least, row.most)) {
+      return {row.mode, *steps};
     }
     throw InputError(fmt::format(
         "\"{}\": expected {}:N with N from {} to {}", text, row.name, row.least, row.most));

@@ -41,9 +41,8 @@ struct GroupChoice {
   double seconds = 0;      // of a step, without exchanges of maps
   double reduction_s = 0;  // of it for gradients and values on the wire, which others may hide
   double computing_j = 0;  // of a step, beyond idling; 0 where powers are unknown
-  double load =
-      0;  // about the share of the memory of the device that uses the most that it takes for good
-  double fixed = 0;               // of it what is there throughout a step
+  double load = 0;         // its permanent memory as a share of the fullest device's, approximately
+  double fixed = 0;        // of it what is there throughout a step
   double for_a_moment = 0;        // ... and beside all that in its backward pass
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read

@@ -1,11 +1,11 @@
 #include "partitioner/search/partition_request.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <tuple>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/plan/plan_size.h"
 
 namespace tessera::partitioner {
@@ -122,15 +122,14 @@ Reader parse_reader(const std::string& text) {
   if (text == "every") {
     return Reader::every_rank();
   }
-  int reader = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), reader);
-  if (error != std::errc{} || end != text.data() + text.size() || reader < 0) {
+  const auto reader = parsed_number<int>(text, 0);
+  if (!reader) {
     throw InputError(
         "--reader",
         0,
         fmt::format("\"{}\" is not a rank: give a number from 0 on, or \"every\"", text));
   }
-  return Reader::rank(reader);
+  return Reader::rank(*reader);
 }
 
 Reader requested_reader(const PartitionRequest& request, int ranks) {

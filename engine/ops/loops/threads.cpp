@@ -1,7 +1,6 @@
 #include "engine/ops/loops/threads.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <omp.h>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -45,14 +45,8 @@ void expect_usable_threads() {
     return;
   }
   // A number, or a list of them for loops in loops, of which there are none here.
-  constexpr std::string_view kBlank = " \t";
-  std::string_view first = asked.substr(0, asked.find(','));
-  first.remove_prefix(std::min(first.find_first_not_of(kBlank), first.size()));
-  first = first.substr(0, first.find_last_not_of(kBlank) + 1);
-  int count = 0;
-  const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), count);
-  const bool whole = error == std::errc{} && end == first.data() + first.size();
-  if (!whole || count < 1 || count > most_threads()) {
+  const std::string_view first = trimmed(asked.substr(0, asked.find(',')));
+  if (!parsed_number<int>(first, 1, most_threads())) {
     refuse("OMP_NUM_THREADS", asked);
   }
 }

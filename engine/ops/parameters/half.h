@@ -9,8 +9,7 @@
 
 namespace tessera::engine {
 
-// Numbers are rounded to the nearest one, ties to even; they are infinite from 65520 on, and one
-// that is none stays none.
+// Rounded to nearest, ties to even; values from 65520 up become infinity; NaN stays NaN.
 using Half = std::uint16_t;
 
 // The largest magnitude of `count` values and of `so_far`; infinite or no number if one of them is.
