@@ -4,9 +4,9 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "engine/power/number_in_text.h"
 #include "engine/processes/command_output.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -27,20 +27,12 @@ constexpr std::array<Unit, 7> kUnits{{{"", 1, false},
                                       {"Wh", 3600, true},
                                       {"kWh", 3.6e6, true}}};
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos
-             ? std::string_view()
-             : text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
 }  // namespace
 
 MeterOutput meter_output(std::string_view text) {
   const std::string_view line = trimmed(text);
   const std::size_t number_end = std::min(line.find_last_of("0123456789.") + 1, line.size());
-  const auto number = number_in(line.substr(0, number_end));
+  const auto number = finite_number(line.substr(0, number_end));
   const std::string_view name = trimmed(line.substr(number_end));
   const auto* const unit = std::find_if(
       kUnits.begin(), kUnits.end(), [&](const Unit& known) { return known.name == name; });

@@ -5,9 +5,9 @@
 #include <sstream>
 #include <vector>
 
-#include "engine/power/number_in_text.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 
@@ -67,7 +67,7 @@ class CurveReader {
       curve_.counts_joules = true;
       return;
     }
-    const auto value = number_in(second);
+    const auto value = finite_number(second);
     if (first == "period") {
       constexpr double kShortest = 0.001;
       constexpr double kLongest = 86400;
@@ -77,7 +77,7 @@ class CurveReader {
       curve_.period_s = *value;
       return;
     }
-    const auto time_s = number_in(first);
+    const auto time_s = finite_number(first);
     if (!time_s || (!value && second != "fail") ||
         (!curve_.points.empty() && *time_s <= curve_.points.back().time_s)) {
       fail(line);

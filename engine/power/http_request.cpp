@@ -1,17 +1,44 @@
 #include "engine/power/http_request.h"
 
 #include <fmt/format.h>
+#include <optional>
+#include <regex>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/base/late_library.h"
+#include "partitioner/base/number_text.h"
+#include "partitioner/base/printable.h"
 
 #ifdef TESSERA_HAS_CURL
 #include <curl/curl.h>
 #include <memory>
-#include <optional>
 #endif
 
 namespace tessera::engine {
+
+HttpAddress parse_http_address(const std::string& text) {
+  constexpr int kMostPort = 65535;
+  constexpr int kMostId = 999;
+  // An address in brackets or a name, a port, the number of a switch.
+  static const std::regex form(
+      R"((?:http://)?(?:\[([^\]]+)\]|([^\[\]:/?#@% \t]+))(?::(\d+))?/?(?:\?id=(\d+))?)");
+  std::smatch parts;
+  if (text.size() < 1000 && std::regex_match(text, parts, form)) {
+    const auto number = [&](std::size_t part, int least, int most, int otherwise) {
+      return parts[part].matched ? parsed_number<int>(parts[part].str(), least, most)
+                                 : std::optional(otherwise);
+    };
+    const auto port = number(3, 1, kMostPort, 80);
+    const auto id = number(4, 0, kMostId, 0);
+    if (port && id) {
+      return {parts[1].matched ? parts[1] : parts[2], *port, *id};
+    }
+  }
+  throw InputError(
+      fmt::format("\"{}\" is not the address of a plug: expected http://HOST, http://HOST:PORT "
+                  "or, of one of several switches, http://HOST?id=1",
+                  printable_start(text)));
+}
 
 #ifdef TESSERA_HAS_CURL
 

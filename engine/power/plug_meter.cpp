@@ -13,13 +13,17 @@ namespace {
 
 using nlohmann::json;
 
-// A question to a plug, and where in its answer the watts are.
-struct Question {
-  HttpAddress address;
-  std::string path;
-  json::json_pointer watts;
-  double seconds = 1;
+// What a kind of plug is asked, with {} for the number of its switch, and where in its answer the
+// watts are.
+struct PlugKind {
+  const char* name;
+  const char* path;
+  const char* watts;
 };
+
+constexpr PlugKind kFirstShelly{"shelly", "/meter/{}", "/power"};
+constexpr PlugKind kShelly{"shelly", "/rpc/Switch.GetStatus?id={}", "/apower"};
+constexpr PlugKind kTasmota{"tasmota", "/cm?cmnd=Status%2010", "/StatusSNS/ENERGY/Power"};
 
 json answer(const HttpAddress& address,
             const std::string& path,
@@ -34,32 +38,26 @@ json answer(const HttpAddress& address,
   return value;
 }
 
-// A plug of several switches has a list of numbers.
-double watts_in(const Question& question, const json& answer) {
-  const json::json_pointer of_switch =
-      question.watts / static_cast<std::size_t>(question.address.id);
-  const bool listed = answer.contains(question.watts) && answer[question.watts].is_array();
-  const json::json_pointer& place = listed ? of_switch : question.watts;
-  if (!answer.contains(place) || !answer[place].is_number()) {
-    throw InputError(fmt::format("{}{}: the answer has no number {}",
-                                 question.address.host,
-                                 question.path,
-                                 place.to_string()));
-  }
-  // The first generation of Shelly says so itself.
-  if (answer.contains("is_valid") && answer["is_valid"] == false) {
-    throw InputError(fmt::format(
-        "{}{}: the plug says that its reading is not valid", question.address.host, question.path));
-  }
-  return answer[place].get<double>();
-}
-
-PowerMeter plug_meter(const char* source, const Question& question) {
+PowerMeter plug_meter(const PlugKind& kind, const HttpAddress& address, double seconds) {
   MeterDescription description;
-  description.source = source;
-  return {description, [question](const MeterQuery& query) {
-            return watts_in(question,
-                            answer(question.address, question.path, question.seconds, query.stop));
+  description.source = kind.name;
+  const std::string path = fmt::format(fmt::runtime(kind.path), address.id);
+  return {description, [address, path, seconds, kind](const MeterQuery& query) {
+            const json said = answer(address, path, seconds, query.stop);
+            json::json_pointer watts(kind.watts);
+            if (said.contains(watts) && said[watts].is_array()) {  // of several switches
+              watts /= static_cast<std::size_t>(address.id);
+            }
+            if (!said.contains(watts) || !said[watts].is_number()) {
+              throw InputError(fmt::format(
+                  "{}{}: the answer has no number {}", address.host, path, watts.to_string()));
+            }
+            // The first generation of Shelly says so itself.
+            if (said.contains("is_valid") && said["is_valid"] == false) {
+              throw InputError(fmt::format(
+                  "{}{}: the plug says that its reading is not valid", address.host, path));
+            }
+            return said[watts].get<double>();
           }};
 }
 
@@ -69,23 +67,11 @@ PowerMeter shelly_meter(const std::string& address, double seconds) {
   const HttpAddress plug = parse_http_address(address);
   const json about = answer(plug, "/shelly", seconds, {});
   const bool has_rpc = about.contains("gen") && about["gen"].is_number();
-  return plug_meter(
-      "shelly",
-      has_rpc
-          ? Question{plug,
-                     fmt::format("/rpc/Switch.GetStatus?id={}", plug.id),
-                     json::json_pointer("/apower"),
-                     seconds}
-          : Question{
-                plug, fmt::format("/meter/{}", plug.id), json::json_pointer("/power"), seconds});
+  return plug_meter(has_rpc ? kShelly : kFirstShelly, plug, seconds);
 }
 
 PowerMeter tasmota_meter(const std::string& address, double seconds) {
-  return plug_meter("tasmota",
-                    {parse_http_address(address),
-                     "/cm?cmnd=Status%2010",
-                     json::json_pointer("/StatusSNS/ENERGY/Power"),
-                     seconds});
+  return plug_meter(kTasmota, parse_http_address(address), seconds);
 }
 
 }  // namespace tessera::engine

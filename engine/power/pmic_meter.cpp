@@ -11,10 +11,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "engine/power/number_in_text.h"
 #include "engine/power/sysfs_file.h"
 #include "engine/processes/command_output.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -74,7 +74,7 @@ std::optional<Sample> sample_in(const std::string& line) {
   if (name.size() < 3 || equals == std::string::npos || value.back() != name.back()) {
     return std::nullopt;
   }
-  const auto number = number_in(value.substr(equals + 1, value.size() - equals - 2));
+  const auto number = finite_number(value.substr(equals + 1, value.size() - equals - 2));
   return number ? std::optional(Sample{name.substr(0, name.size() - 2), name.back(), *number})
                 : std::nullopt;
 }

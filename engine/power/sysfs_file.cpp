@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/power/number_in_text.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -42,17 +42,12 @@ std::string line_of_file(const std::filesystem::path& path) {
 
 double number_of_file(const std::filesystem::path& path) {
   const std::string line = line_of_file(path);
-  const auto number = number_in(line);
+  const auto number = finite_number(line);
   if (!number) {
     throw InputError(
         path.string(), 0, fmt::format("\"{}\" is not a number", printable_start(line)));
   }
   return *number;
-}
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
 }
 
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {

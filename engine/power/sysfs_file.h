@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/base/path_kinds.h"
+
 namespace tessera::engine {
 
 // The first line, without its end. Throws InputError that names the file and the reason.
@@ -13,8 +15,6 @@ namespace tessera::engine {
 
 // The number that is its first line; otherwise likewise.
 [[nodiscard]] double number_of_file(const std::filesystem::path& path);
-
-[[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 // The paths in a folder, by name; none where there is no such folder.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
