@@ -1,16 +1,10 @@
 #include "engine/train/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +12,7 @@
 #include "engine/execution/parameter_chunks.h"
 #include "engine/files/tensor_check.h"
 #include "engine/files/weights_format.h"
+#include "engine/train/checkpoint_metadata.h"
 #include "engine/train/intact_checkpoint.h"
 #include "engine/train/root_work.h"
 
@@ -25,15 +20,7 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr const char* kMetric = "metric";  // the name of the one below which its value is
-constexpr const char* kSmallerIsBetter = "smaller_is_better";
-constexpr const char* kNoShare = "no_share";
-constexpr const char* kBestF1 = "best_f1";
-constexpr const char* kBestF1Score = "best_f1_score";
-constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
-constexpr const char* kRankStates = "rank_states";       // the layout of states of ranks
-constexpr const char* kLatestLosses = "latest_losses";
-constexpr const char* kPostLocalSteps = "post_local_steps";
+constexpr const char* kRankStates = "rank_states";  // the layout of states of ranks
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
   return fmt::format("optimizer.{}.{}", parameter_name(*parameter.plan), part);
@@ -69,13 +56,7 @@ ArraySizes sizes_of_ranks(const RankState& state, const Communicator& communicat
   for (const std::span<float> array : state.arrays) {
     mine.push_back(static_cast<Index>(array.size()));
   }
-  ArraySizes sizes;
-  for (const auto& bytes :
-       communicator.gather_all(bytes_of(std::as_const(mine).data(), std::ssize(mine)))) {
-    std::vector<Index>& theirs = sizes.emplace_back(bytes.size() / sizeof(Index));
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-  }
-  return sizes;
+  return communicator.of_ranks(mine);
 }
 
 void add_rank_states(const ArraySizes& sizes, std::vector<StoredTensor>& tensors) {
@@ -106,22 +87,6 @@ void for_each_rank_array(const ArraySizes& sizes, const RankState& state, Visit 
   }
 }
 
-Index parse_number(const SafetensorsReader& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  Index value = 0;
-  if (found != file.metadata().end()) {
-    const char* end = found->second.data() + found->second.size();
-    const auto [last, error] = std::from_chars(found->second.data(), end, value);
-    if (error == std::errc{} && last == end && value >= 0) {
-      return value;
-    }
-  }
-  throw InputError(
-      file.path().string(),
-      0,
-      fmt::format("its metadata has no number '{}': it is not a checkpoint of this program", key));
-}
-
 void expect_shape(const SafetensorsReader& file,
                   const std::string& name,
                   const std::vector<Index>& shape) {
@@ -138,7 +103,8 @@ void expect_shape(const SafetensorsReader& file,
 // Without this a file could lose its digests by the damage that they are there to show.
 void expect_digests(const SafetensorsReader& file) {
   const auto format = file.metadata().find("format");
-  if (format != file.metadata().end() && format->second == kFormat && file.digests().empty()) {
+  if (format != file.metadata().end() && format->second == kCheckpointFormat &&
+      file.digests().empty()) {
     throw InputError(file.path().string(),
                      0,
                      "its digests are missing: an earlier version of this program wrote it without "
@@ -170,112 +136,34 @@ void expect_optimizer(const SafetensorsReader& file,
   }
 }
 
-std::map<std::string, std::string> metadata_of(const TrainingState& state) {
-  std::map<std::string, std::string> metadata{{"format", kFormat},
-                                              {"step", std::to_string(state.step)},
-                                              {"seed", std::to_string(state.seed)},
-                                              {"images_seen", std::to_string(state.images_seen)},
-                                              {"network", state.fingerprint},
-                                              {"model", state.model}};
-  if (state.last_frozen >= 0) {
-    metadata["last_frozen"] = std::to_string(state.last_frozen);
+// The state in a file that fits the model and, in its layout, these tensors of ranks.
+TrainingState checked_state(const SafetensorsReader& file,
+                            const partitioner::Network& network,
+                            const ParameterSet<float>& parameters,
+                            bool adam,
+                            const std::string& layout,
+                            const std::vector<StoredTensor>& of_ranks) {
+  using RankStates = TrainingState::RankStates;
+  TrainingState state = state_in_metadata(file, network);
+  expect_optimizer(file, parameters, adam);
+  for (const StoredTensor& tensor : stored_tensors(network, parameters, adam)) {
+    expect_shape(file, tensor.name, tensor.shape);
   }
-  if (state.post_local_steps > 0) {
-    metadata[kPostLocalSteps] = std::to_string(state.post_local_steps);
+  const auto its_layout = file.metadata().find(kRankStates);
+  if (its_layout != file.metadata().end()) {
+    state.rank_states =
+        its_layout->second == layout ? RankStates::Restored : RankStates::OfAnotherPlan;
   }
-  if (state.preparation) {
-    metadata[kPreparationKey] = to_json(*state.preparation);
-  }
-  if (!state.latest_losses.empty()) {
-    metadata[kLatestLosses] = fmt::format("{}", fmt::join(state.latest_losses, " "));
-  }
-  if (state.record) {
-    metadata[kTrainingRecordKey] = to_json(*state.record);
-  }
-  if (state.tested) {
-    const MetricValue& score = state.tested->score;
-    metadata[kMetric] = score.name;
-    metadata[score.name] = fmt::format("{}", score.value);
-    if (!score.larger_is_better) {
-      metadata.emplace(kSmallerIsBetter, "1");
-    }
-    if (!score.is_share) {
-      metadata.emplace(kNoShare, "1");
-    }
-    metadata["test_loss"] = fmt::format("{}", state.tested->loss);
-    if (const auto& best = state.tested->best_f1) {
-      metadata[kBestF1] = fmt::format("{}", best->f1);
-      metadata[kBestF1Score] = fmt::format("{}", best->score);
+  for (const StoredTensor& tensor : of_ranks) {
+    if (state.rank_states == RankStates::Restored) {
+      expect_shape(file, tensor.name, tensor.shape);
     }
   }
-  return metadata;
-}
-
-// Rank 0's, on all ranks.
-std::vector<double> shared_numbers(const std::vector<double>& mine,
-                                   const Communicator& communicator) {
-  const auto bytes = communicator.gather_all(bytes_of(mine.data(), std::ssize(mine))).front();
-  std::vector<double> numbers(bytes.size() / sizeof(double));
-  if (!numbers.empty()) {
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  }
-  return numbers;
-}
-
-double parse_real(const SafetensorsReader& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  double value = 0;
-  if (found != file.metadata().end()) {
-    const char* end = found->second.data() + found->second.size();
-    const auto [last, error] = std::from_chars(found->second.data(), end, value);
-    if (error == std::errc{} && last == end) {
-      return value;
-    }
-  }
-  throw InputError(file.path().string(), 0, fmt::format("its metadata has no number '{}'", key));
-}
-
-TestResult read_test_result(const SafetensorsReader& file) {
-  const auto has = [&file](const char* key) { return file.metadata().count(key) > 0; };
-  const auto metric = file.metadata().find(kMetric);
-  TestResult tested;
-  tested.score.name = metric == file.metadata().end() ? std::string("accuracy") : metric->second;
-  tested.score.value = parse_real(file, tested.score.name);
-  tested.score.larger_is_better = !has(kSmallerIsBetter);
-  tested.score.is_share = !has(kNoShare);
-  tested.loss = parse_real(file, "test_loss");
-  return tested;
-}
-
-TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
-  TrainingState state;
-  state.step = parse_number(file, "step");
-  state.seed = static_cast<std::uint64_t>(parse_number(file, "seed"));
-  if (file.metadata().count("images_seen") > 0) {
-    state.images_seen = parse_number(file, "images_seen");
-  }
-  const auto text = [&](const char* key) {
-    const auto found = file.metadata().find(key);
-    return found == file.metadata().end() ? std::string() : found->second;
-  };
-  std::istringstream losses(text(kLatestLosses));
-  for (std::string word; losses >> word;) {
-    double loss = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), loss);
-    if (error != std::errc() || end != word.data() + word.size()) {
-      throw InputError(file.path().string(), 0, "its metadata has losses that are no numbers");
-    }
-    state.latest_losses.push_back(loss);
-  }
-  state.model = text("model");
-  state.fingerprint = text("network");
-  if (state.fingerprint != fingerprint(network)) {
-    throw InputError(file.path().string(),
-                     0,
-                     fmt::format("the checkpoint is of network {}, the model file is network {}: "
-                                 "give the model that it was trained with",
-                                 state.fingerprint,
-                                 fingerprint(network)));
+  try {
+    expect_digests(file);
+    expect_sound_tensors(file, numbers_of_checkpoint);
+  } catch (const InputError& error) {
+    throw InputError(with_intact_other(error.what(), file.path()));
   }
   return state;
 }
@@ -365,99 +253,12 @@ void save_checkpoint(const std::filesystem::path& path,
   on_root(communicator, [&] { file->commit(); });
 }
 
-bool TestResult::better_than(const TestResult& other) const {
-  if (score.name != other.score.name) {
-    return true;
-  }
-  const bool has_score = !std::isnan(score.value);
-  if (has_score == std::isnan(other.score.value)) {
-    return has_score;
-  }
-  if (score.value == other.score.value || !has_score) {
-    return loss < other.loss || (std::isnan(other.loss) && !std::isnan(loss));
-  }
-  return score.larger_is_better == (score.value > other.score.value);
-}
-
-Index step_of_checkpoint(const std::filesystem::path& path) {
-  try {
-    return parse_number(SafetensorsReader(path), "step");
-  } catch (const InputError&) {
-    return 0;
-  }
-}
-
-std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
-                                     const partitioner::Network& network) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return std::nullopt;
-  }
-  const SafetensorsReader file(path);
-  const BestSoFar best{parse_number(file, "step"), read_test_result(file)};
-  const auto its_network = file.metadata().find("network");
-  const bool of_this =
-      its_network != file.metadata().end() && its_network->second == fingerprint(network);
-  return of_this ? std::optional<BestSoFar>(best) : std::nullopt;
-}
-
-std::optional<BestF1> stored_best_f1(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error) || !is_safetensors(path)) {
-    return std::nullopt;
-  }
-  const SafetensorsReader file(path);
-  if (file.metadata().count(kBestF1) == 0) {
-    return std::nullopt;
-  }
-  return BestF1{parse_real(file, kBestF1), parse_real(file, kBestF1Score)};
-}
-
 Index expect_intact_checkpoint(const std::filesystem::path& path) {
   const SafetensorsReader file(path);
-  const Index step = parse_number(file, "step");
+  const Index step = number_in_metadata(file, "step");
   expect_digests(file);
   expect_sound_tensors(file, numbers_of_checkpoint);
   return step;
-}
-
-Index checkpoint_images_seen(const std::filesystem::path& path) {
-  const SafetensorsReader file(path);
-  return file.metadata().count("images_seen") > 0 ? parse_number(file, "images_seen") : 0;
-}
-
-std::uint64_t checkpoint_seed(const std::filesystem::path& path, const Communicator& communicator) {
-  RootWork root(communicator);
-  Index seed = 0;
-  root.run([&] { seed = parse_number(SafetensorsReader(path), "seed"); });
-  root.finish();
-  return static_cast<std::uint64_t>(communicator.share(seed));
-}
-
-Index checkpoint_post_local_steps(const std::filesystem::path& path,
-                                  const Communicator& communicator) {
-  RootWork root(communicator);
-  Index steps = 0;
-  root.run([&] {
-    const SafetensorsReader file(path);
-    steps = file.metadata().count(kPostLocalSteps) > 0 ? parse_number(file, kPostLocalSteps) : 0;
-  });
-  root.finish();
-  return communicator.share(steps);
-}
-
-int checkpoint_last_frozen(const std::filesystem::path& path, const Communicator& communicator) {
-  RootWork root(communicator);
-  Index layer = -1;
-  root.run([&] {
-    const SafetensorsReader file(path);
-    layer = file.metadata().count("last_frozen") > 0 ? parse_number(file, "last_frozen") : -1;
-    if (layer > std::numeric_limits<int>::max()) {
-      throw InputError(path.string(), 0, "its metadata names a frozen layer that cannot be one");
-    }
-  });
-  root.finish();
-  return static_cast<int>(communicator.share(layer));
 }
 
 TrainingState load_checkpoint(const std::filesystem::path& path,
@@ -466,7 +267,6 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
                               Optimizer<float>& optimizer,
                               const RankState& rank_state,
                               const Communicator& communicator) {
-  using RankStates = TrainingState::RankStates;
   RootWork root(communicator);
   std::optional<SafetensorsReader> file;
   TrainingState state;
@@ -478,27 +278,8 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   }
   root.run([&] {
     file.emplace(path);
-    state = read_state(*file, network);
-    expect_optimizer(*file, parameters, optimizer.adam());
-    for (const StoredTensor& tensor : stored_tensors(network, parameters, optimizer.adam())) {
-      expect_shape(*file, tensor.name, tensor.shape);
-    }
-    const auto layout = file->metadata().find(kRankStates);
-    if (layout != file->metadata().end()) {
-      state.rank_states =
-          layout->second == rank_state.layout ? RankStates::Restored : RankStates::OfAnotherPlan;
-    }
-    for (const StoredTensor& tensor : of_ranks) {
-      if (state.rank_states == RankStates::Restored) {
-        expect_shape(*file, tensor.name, tensor.shape);
-      }
-    }
-    try {
-      expect_digests(*file);
-      expect_sound_tensors(*file, numbers_of_checkpoint);
-    } catch (const InputError& error) {
-      throw InputError(with_intact_other(error.what(), path));
-    }
+    state =
+        checked_state(*file, network, parameters, optimizer.adam(), rank_state.layout, of_ranks);
   });
   root.finish();
   state.rank_states = communicator.share(state.rank_states);
@@ -519,7 +300,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
       }
     }
   }
-  if (state.rank_states == RankStates::Restored) {
+  if (state.rank_states == TrainingState::RankStates::Restored) {
     for_each_rank_array(sizes, rank_state, [&](const PlacedRun& to, Index before, float* mine) {
       const std::string name = rank_state_name(static_cast<std::size_t>(to.rank));
       scatter_chunks(communicator, {to}, mine, [&](Index begin, std::span<float> chunk) {
@@ -531,7 +312,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   state.step = communicator.share(state.step);
   state.seed = communicator.share(state.seed);
   state.images_seen = communicator.share(state.images_seen);
-  state.latest_losses = shared_numbers(state.latest_losses, communicator);
+  state.latest_losses = communicator.of_ranks(state.latest_losses).front();
   return state;
 }
 
