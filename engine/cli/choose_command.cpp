@@ -6,6 +6,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/run_files.h"
+#include "engine/ops/loops/threads.h"
 #include "engine/session/device_choice.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
@@ -46,6 +47,7 @@ void run_choose(const ChooseCommand& command, const Communicator& communicator) 
 }
 
 void run_dry_choose(const ChooseCommand& command) {
+  expect_usable_threads();
   const TrainingRequest& request = command.train.request;
   const PredictedChoice predicted = predict_choice(request, printed_messages());
   if (!request.run.empty()) {

@@ -215,14 +215,9 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
     return run_alone(start, [&] { fmt::print("{}", start.line.answer); });
   }
   const CommandRow& command = given_row(program);
-  if (command.is_alone(commands)) {
+  if (!command.run_together || (command.run_alone && commands.of<ChooseCommand>().dry_run)) {
     int exit_code = 0;  // as far as a rank knows that does nothing
-    const int problem = run_alone(start, [&] {
-      if (command.computes) {
-        expect_usable_threads();
-      }
-      exit_code = command.run_alone(commands);
-    });
+    const int problem = run_alone(start, [&] { exit_code = command.run_alone(commands); });
     return problem != 0 ? problem : exit_code;
   }
   return run_together(start, [&](const Communicator& world) {

@@ -12,7 +12,7 @@ constexpr int kFailed = 1;  // a check, or a cluster on which training cannot be
 
 template <class Command>
 void add_options_of(CLI::App& app, Commands& commands) {
-  add_options(app, std::get<Command>(commands.values));
+  add_options(app, commands.values[typeid(Command)].emplace<Command>());
 }
 
 // What a command returns, nothing or whether all is well, as an exit code.
@@ -54,19 +54,12 @@ CommandRow together(const char* name,
           .watched = watched};
 }
 
-CommandRow computing(CommandRow row) {
-  row.computes = true;
-  return row;
-}
-
 CommandRow choice() {
-  CommandRow row =
-      together("choose",
-               "choose the devices of a cluster to train on, by short trials, and train",
-               run_choose,
-               false);
-  row.run_alone = alone("", "", run_dry_choose).run_alone;
-  return computing(row);
+  constexpr const char* kPurpose =
+      "choose the devices of a cluster to train on, by short trials, and train";
+  CommandRow row = together("choose", kPurpose, run_choose, false);
+  row.run_alone = alone("choose", kPurpose, run_dry_choose).run_alone;
+  return row;
 }
 
 std::vector<CommandRow> all_rows() {
@@ -80,8 +73,7 @@ std::vector<CommandRow> all_rows() {
             run_deploy),
       together("eval", "evaluate a trained model on the test part of a data set", run_eval),
       together("predict", "name what is in pictures, or find it", run_predict),
-      computing(alone(
-          "plan", "show what a partition implies: regions, messages, work, memory", run_plan)),
+      alone("plan", "show what a partition implies: regions, messages, work, memory", run_plan),
       together("time", "measure a training step on random pictures", run_time),
       together("probe", "measure devices and links, and write a cluster profile", run_probe),
       alone("top",

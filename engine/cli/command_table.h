@@ -4,9 +4,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <any>
 #include <functional>
+#include <map>
 #include <string>
-#include <tuple>
+#include <typeindex>
 #include <vector>
 
 #include "engine/cli/commands.h"
@@ -15,49 +17,23 @@ namespace tessera::engine {
 
 // What the options of all subcommands are read into.
 struct Commands {
-  std::tuple<TrainCommand,
-             ChooseCommand,
-             RunCommand,
-             DoctorCommand,
-             DeployCommand,
-             EvalCommand,
-             PredictCommand,
-             PlanCommand,
-             TimeCommand,
-             ProbeCommand,
-             TopCommand,
-             CheckCommand,
-             GradientsCommand,
-             ConvertCommand,
-             ReportCommand,
-             CheckDataCommand,
-             AnchorsCommand,
-             MakeDetectionSetCommand,
-             MapCommand,
-             BalanceCommand>
-      values;
+  std::map<std::type_index, std::any> values;  // a PlanCommand, ...
   Index stall_timeout_s = 0;  // of other ranks, of a command that is watched; 0: the usual one
 
   template <class Command>
   [[nodiscard]] const Command& of() const {
-    return std::get<Command>(values);
+    return std::any_cast<const Command&>(values.at(typeid(Command)));
   }
 };
 
-// Those that run return the exit code. A row without `run_alone` takes all ranks, one with both
-// takes one where it is only asked to predict.
+// Those that run return the exit code. A row with both takes one rank for a dry run.
 struct CommandRow {
   std::string name;
   std::string purpose;  // a line of the help
   std::function<void(CLI::App&, Commands&)> add_options;
   std::function<int(const Commands&)> run_alone = {};
   std::function<int(const Commands&, const Communicator&)> run_together = {};
-  bool watched = false;   // by a Watchdog; others have none or start their own
-  bool computes = false;  // alone: with as many threads as it is told
-
-  [[nodiscard]] bool is_alone(const Commands& commands) const {
-    return !run_together || (run_alone && commands.of<ChooseCommand>().dry_run);
-  }
+  bool watched = false;  // by a Watchdog; others have none or start their own
 };
 
 // In the order of the help.

@@ -32,27 +32,11 @@ Follows follows(const CLI::Option& option) {
   return path ? Follows::Path : Follows::Other;
 }
 
-// "-h", "--help"
-std::vector<std::string> spellings(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) {
-    names.push_back("-" + name);
-  }
-  for (const std::string& name : option.get_lnames()) {
-    names.push_back("--" + name);
-  }
-  return names;
-}
-
 // The options of the help: neither positional arguments nor older names.
 std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) {
     return !is_positional(*option) && !option->get_group().empty();
   });
-}
-
-std::vector<const CLI::App*> all_commands(const CLI::App& program) {
-  return program.get_subcommands([](const CLI::App*) { return true; });
 }
 
 std::vector<std::string> all_spellings(const CLI::App& app) {
@@ -119,7 +103,7 @@ complete -o bashdefault -o default -F _tessera tessera
 // A branch of bash's `case` for each command with its options.
 std::string bash_options(const CLI::App& program) {
   std::string text = "  case $command in\n";
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     text += fmt::format(
         "    {}) options='{}' ;;\n", command->get_name(), fmt::join(all_spellings(*command), " "));
   }
@@ -136,7 +120,7 @@ std::string bash_values(const CLI::App& program) {
   std::string text = "  case $command/$option in\n";
   std::string others;
   std::string paths;
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     for (const CLI::Option* option : shown_options(*command)) {
       const std::string pattern =
           fmt::format("{}/{}",
@@ -219,7 +203,7 @@ std::string fish_completion(const CLI::App& program) {
   for (const CLI::Option* option : shown_options(program)) {
     text += fish_option(first, *option);
   }
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     text += fmt::format("complete -c tessera -n '{}' -a {} -d '{}'\n",
                         first,
                         command->get_name(),
@@ -230,7 +214,7 @@ std::string fish_completion(const CLI::App& program) {
   text += fmt::format(
       "complete -c tessera -n '__fish_seen_subcommand_from help' -a '{} partitioning'\n",
       fmt::join(command_names(program), " "));
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     const std::string condition = "__fish_seen_subcommand_from " + command->get_name();
     for (const CLI::Option* option : shown_options(*command)) {
       text += fish_option(condition, *option);
@@ -243,7 +227,7 @@ std::string fish_completion(const CLI::App& program) {
 std::string zsh_completion(const CLI::App& program) {
   std::string text =
       "#compdef tessera\n# Completion of tessera for zsh.\n\n_tessera() {\n  local -a commands=(\n";
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     text += "    " + single_quoted(command->get_name() + ":" + command->get_description()) + "\n";
   }
   text +=
@@ -255,7 +239,7 @@ std::string zsh_completion(const CLI::App& program) {
       "  shift words\n"
       "  ((CURRENT--))\n"
       "  case $words[1] in\n";
-  for (const CLI::App* command : all_commands(program)) {
+  for (const CLI::App* command : commands_of(program)) {
     text += fmt::format("    {})\n      _arguments", command->get_name());
     for (const CLI::Option* option : shown_options(*command)) {
       text += zsh_option(*option);

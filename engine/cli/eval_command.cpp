@@ -32,6 +32,21 @@ void print_evaluation(const EvaluationResult& result, const std::vector<std::str
   fmt::print("\n{}", classification_table(classes, names));
 }
 
+ListedData listed_data(const EvalCommand& command,
+                       const partitioner::Network& network,
+                       bool reads,
+                       const Communicator& communicator) {
+  return ListedData({.path = command.data,
+                     .model = command.model,
+                     .testing = true,
+                     .skip_broken = command.skip_broken,
+                     .allow_unlabelled = command.allow_unlabelled},
+                    network,
+                    reads,
+                    communicator,
+                    printed_messages());
+}
+
 }  // namespace
 
 void run_eval(const EvalCommand& command, const Communicator& communicator) {
@@ -41,21 +56,10 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
     throw AgreedError(command.model +
                       ": the network has no [softmax], [cost] or head of a detector to evaluate");
   }
-  const auto listed = [&](bool reads) {
-    return ListedData({.path = command.data,
-                       .model = command.model,
-                       .testing = true,
-                       .skip_broken = command.skip_broken,
-                       .allow_unlabelled = command.allow_unlabelled},
-                      model.network,
-                      reads,
-                      communicator,
-                      messages);
-  };
   std::optional<ListedData> pictures;
   DataNeeds needs;
   if (const auto reads = reads_before_search(command.partition, communicator)) {
-    pictures.emplace(listed(*reads));
+    pictures.emplace(listed_data(command, model.network, *reads, communicator));
     needs = pictures->needs(rendering_rules(model));
     expect_data_fits(needs, command.partition.memory_limit_bytes.value_or(0));
   }
@@ -75,7 +79,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   Inference inference(model, command.model, command.weights, partition, batch, communicator);
   warn_of_other_outputs(command.weights, model, communicator, messages);
   if (!pictures) {
-    pictures.emplace(listed(inference.reads()));
+    pictures.emplace(listed_data(command, model.network, inference.reads(), communicator));
   }
   BatchOptions options;
   options.rules = rules_for_weights(command.weights,

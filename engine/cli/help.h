@@ -19,6 +19,8 @@ inline constexpr const char* kUsualGroup = "Options";  // CLI11's name for all o
 [[nodiscard]] std::string type_of(const CLI::Option& option);
 // The words that an option takes one of; none where it takes anything else.
 [[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
+// "-h", "--help"
+[[nodiscard]] std::vector<std::string> spellings(const CLI::Option& option);
 // Whether an option is a positional argument, and not of the form --name.
 [[nodiscard]] bool is_positional(const CLI::Option& option);
 // An option's description with what it requires and its default; one line.
@@ -48,7 +50,8 @@ class HelpPages {
   std::vector<const CLI::Option*> partition_options_;
 };
 
-// The words of a program's commands.
+// The commands of a program, and their names.
+[[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& program);
 [[nodiscard]] std::vector<std::string> command_names(const CLI::App& program);
 
 // ": did you mean `train`?" where a word is near one of `words`; else nothing.

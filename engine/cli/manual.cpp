@@ -105,11 +105,8 @@ std::string manual_name(const CLI::Option& option) {
     return italic(option.get_name());
   }
   std::string names;
-  for (const std::string& name : option.get_snames()) {
-    names += (names.empty() ? "" : ", ") + bold("-" + name);
-  }
-  for (const std::string& name : option.get_lnames()) {
-    names += (names.empty() ? "" : ", ") + bold("--" + name);
+  for (const std::string& name : spellings(option)) {
+    names += (names.empty() ? "" : ", ") + bold(name);
   }
   const std::string type = type_of(option);
   return names + (type.empty() ? "" : " " + italic(type));
@@ -151,10 +148,6 @@ std::string see_also(std::vector<std::string> pages) {
   return text;
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& program) {
-  return program.get_subcommands([](const CLI::App*) { return true; });
-}
-
 bool about_cutting(const CLI::Option& option) {
   return option.get_group() == kPartitionGroup;
 }
@@ -182,7 +175,7 @@ std::string program_manual(const CLI::App& program, const std::string& date) {
           italic("OPTION") + "]...\n.br\n" + bold("mpiexec.mpich -n") + " " + italic("RANKS") +
           " " + bold(program.get_name()) + " " + italic("COMMAND") + " [" + italic("OPTION") +
           "]...\n";
-  text += ".SH DESCRIPTION\n" + prose(kPurpose);
+  text += ".SH DESCRIPTION\n" + prose(program_purpose());
   text += ".SH COMMANDS\n";
   std::vector<std::string> pages;
   for (const CLI::App* command : commands_of(program)) {

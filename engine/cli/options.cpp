@@ -193,12 +193,12 @@ void add_options(CLI::App& app, BalanceCommand& command) {
                                 "samples move in whole shards of so many (default: 1)")
                      ->type_name("N")
                      ->check(whole_number(1, partitioner::kMostSamples));
-  auto* classes =
-      add_text(app,
-               "--classes FILE",
-               command.classes,
-               "give each device of each class what it is of all samples: a CSV with the samples "
-               "of each class on each device, device,CLASS,... in its first line");
+  auto* classes = add_text(
+      app,
+      "--classes FILE",
+      command.classes,
+      "keep the class mix equal on all devices; FILE is a CSV with the samples of each class "
+      "on each device, device,CLASS,... in its first line");
   app.add_option("--class-tolerance",
                  command.class_tolerance,
                  "how far the share of a class on a device may be from its share of all samples, "

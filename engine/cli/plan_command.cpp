@@ -10,6 +10,7 @@
 #include "engine/data/augment.h"
 #include "engine/data/decoding_need.h"
 #include "engine/files/atomic_file.h"
+#include "engine/ops/loops/threads.h"
 #include "engine/probe/kernel_trial.h"
 #include "engine/session/memory_needs.h"
 #include "engine/session/model_setup.h"
@@ -245,9 +246,47 @@ std::string photos_line(const PlanCommand& command, Index bytes) {
                          "--cache off keeps none)");
 }
 
+void print_answer(const PlanCommand& command,
+                  const PlannedModel& model,
+                  const partitioner::Plan& plan,
+                  const std::optional<Prediction>& prediction,
+                  const std::optional<partitioner::InputSizes>& sizes,
+                  const std::optional<MultiScaleFigures>& scales) {
+  const auto& [network, partition, options] = model;
+  if (!command.json) {
+    fmt::print("{}{}{}",
+               answer_text(command, network, plan, partition, options, prediction),
+               photos_line(command, options.memory.cache_bytes),
+               sizes ? multi_scale_line(*sizes, *scales) : "");
+    return;
+  }
+  std::string json = plan_json(network, plan, options);
+  json = prediction ? with_prediction_json(json, *prediction) : json;
+  fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
+}
+
+partitioner::Partition planned_partition(const PlanCommand& command,
+                                         const partitioner::Network& network,
+                                         const std::optional<partitioner::ClusterProfile>& cluster,
+                                         const Workload& workload,
+                                         const std::optional<partitioner::InputSizes>& sizes,
+                                         int ranks) {
+  partitioner::Partition partition = partition_for_sizes(
+      network, command.partition, workload.batch, sizes, [&](const partitioner::Network& planned) {
+        return command.partition.automatic
+                   ? search_automatically(planned, *cluster, command.partition, workload)
+                   : chosen_partition(planned, command.partition, ranks, workload.batch);
+      });
+  if (!command.partition.automatic && command.keeps_state) {
+    choose_optimizer(network, *cluster, command.partition, workload, partition);
+  }
+  return partition;
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
+  expect_usable_threads();
   const partitioner::ModelFile model =
       load_model(command.model, Communicator::self(), printed_messages());
   const partitioner::Network network = frozen(resized(model.network, command.size), command.freeze);
@@ -264,15 +303,8 @@ void run_plan(const PlanCommand& command) {
       !command.partition.cluster.empty()) {
     cluster = described_cluster(command.partition, ranks, printed_messages());
   }
-  partitioner::Partition partition = partition_for_sizes(
-      network, command.partition, batch, sizes, [&](const partitioner::Network& planned) {
-        return command.partition.automatic
-                   ? search_automatically(planned, *cluster, command.partition, workload)
-                   : chosen_partition(planned, command.partition, ranks, batch);
-      });
-  if (!command.partition.automatic && command.keeps_state) {
-    choose_optimizer(network, *cluster, command.partition, workload, partition);
-  }
+  partitioner::Partition partition =
+      planned_partition(command, network, cluster, workload, sizes, ranks);
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.measures_kernels) {
     partition.kernels = fastest_kernels(network, plan);
@@ -306,16 +338,7 @@ void run_plan(const PlanCommand& command) {
     expect_plans(network, partition, batch, *sizes, command.model);
     scales = multi_scale_figures(command, {network, partition, options}, cluster, workload, *sizes);
   }
-  if (!command.json) {
-    fmt::print("{}{}{}",
-               answer_text(command, network, plan, partition, options, prediction),
-               photos_line(command, options.memory.cache_bytes),
-               sizes ? multi_scale_line(*sizes, *scales) : "");
-    return;
-  }
-  std::string json = plan_json(network, plan, options);
-  json = prediction ? with_prediction_json(json, *prediction) : json;
-  fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
+  print_answer(command, {network, partition, options}, plan, prediction, sizes, scales);
 }
 
 }  // namespace tessera::engine

@@ -18,7 +18,7 @@ std::string program_description() {
     codes += fmt::format(" {} {};", code.word, code.meaning);
   }
   codes.back() = '.';
-  return in_lines(kPurpose, kProgramWidth, 0) + "\n" + in_lines(codes, kProgramWidth, 0);
+  return in_lines(program_purpose(), kProgramWidth, 0) + "\n" + in_lines(codes, kProgramWidth, 0);
 }
 
 std::string program_footer() {
@@ -30,6 +30,18 @@ std::string program_footer() {
 }
 
 }  // namespace
+
+std::string program_purpose() {
+  std::string alone;
+  for (const CommandRow& row : command_rows()) {
+    alone += row.run_together ? "" : row.name + ", ";
+  }
+  return fmt::format(
+      "Trains convolutional networks on several small machines at once: feature maps are cut into "
+      "tiles, one per device. For several devices, start it with mpiexec.mpich -n RANKS. Commands "
+      "that need no mpiexec: {}.",
+      alone.substr(0, alone.size() - 2));
+}
 
 void set_up_program(CLI::App& program, Commands& commands) {
   program.description(program_description());

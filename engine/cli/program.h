@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <string>
 
 #include "engine/cli/command_table.h"
 
@@ -19,11 +20,8 @@ struct Explanation {
 inline constexpr const char* kSummary =
     "train convolutional networks on several small machines at once";
 
-// What the program does, in two sentences.
-inline constexpr const char* kPurpose =
-    "Trains convolutional networks on several small machines at once: feature maps are cut into "
-    "tiles, one per device. For several devices, start it with mpiexec.mpich -n RANKS; plan, top "
-    "and convert need no mpiexec.";
+// What the program does, and which of its commands need no mpiexec.
+[[nodiscard]] std::string program_purpose();
 
 inline constexpr std::array<Explanation, 5> kExitCodes{
     {{"0", "done"},

@@ -1,14 +1,11 @@
 #include "engine/cli/step_parts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <span>
 
 #include "partitioner/base/text_table.h"
-#include "partitioner/search/explained_plan.h"
 
 namespace tessera::engine {
 
@@ -82,23 +79,6 @@ StepParts measured_parts(const std::vector<StepTimes>& times,
   return parts;
 }
 
-std::optional<StepParts> predicted_parts(const PartitionRequest& request,
-                                         const partitioner::Network& network,
-                                         const Workload& workload,
-                                         const partitioner::Partition& partition) {
-  if (!profiled_devices(request)) {
-    return std::nullopt;
-  }
-  const partitioner::TimeShares time =
-      time_shares(network,
-                  described_cluster(request, partition.ranks, {}),
-                  prediction_options(network, request, workload, partition),
-                  partition);
-  return StepParts{time.computing_s(),
-                   {time.maps_s, time.statistics_s + time.loss_s, time.gradients_s},
-                   time.idle_s};
-}
-
 std::string parts_table(const StepParts& measured, const std::optional<StepParts>& predicted) {
   std::vector<Column> columns{{"", Align::Left}, {"measured, ms"}};
   if (predicted) {
@@ -127,11 +107,9 @@ nlohmann::ordered_json parts_json(const StepParts& parts) {
 std::vector<LayerComputing> measured_layers(const std::vector<PassSeconds>& mine,
                                             Index steps,
                                             const Communicator& communicator) {
-  const auto of_ranks = communicator.gather_all(std::as_bytes(std::span(mine)));
+  const std::vector<std::vector<PassSeconds>> of_ranks = communicator.of_ranks(mine);
   std::vector<LayerComputing> layers(mine.size());
-  for (const auto& bytes : of_ranks) {
-    std::vector<PassSeconds> of_rank(mine.size());
-    std::memcpy(of_rank.data(), bytes.data(), bytes.size());
+  for (const std::vector<PassSeconds>& of_rank : of_ranks) {
     for (std::size_t layer = 0; layer < mine.size(); ++layer) {
       for (const NamedPass& pass : kPasses) {
         const double seconds = of_rank[layer].*pass.seconds / static_cast<double>(steps);
@@ -143,19 +121,6 @@ std::vector<LayerComputing> measured_layers(const std::vector<PassSeconds>& mine
     }
   }
   return layers;
-}
-
-std::optional<std::vector<PassSeconds>> predicted_layers(const PartitionRequest& request,
-                                                         const partitioner::Network& network,
-                                                         const Workload& workload,
-                                                         const partitioner::Partition& partition) {
-  if (!profiled_devices(request)) {
-    return std::nullopt;
-  }
-  return mean_computing(network,
-                        described_cluster(request, partition.ranks, {}),
-                        prediction_options(network, request, workload, partition),
-                        partition);
 }
 
 std::string layers_table(const partitioner::Network& network,

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/session/planning.h"
 #include "engine/train/trainer.h"
+#include "partitioner/cost/compute_model.h"
 
 namespace tessera::engine {
 
@@ -28,13 +28,6 @@ struct StepParts {
                                        const std::vector<double>& longest_s,
                                        const Communicator& communicator);
 
-// The parts of a step without a loss, by the profile that there is; nothing where there is none.
-// Throws InputError where it does not describe all ranks.
-[[nodiscard]] std::optional<StepParts> predicted_parts(const PartitionRequest& request,
-                                                       const partitioner::Network& network,
-                                                       const Workload& workload,
-                                                       const partitioner::Partition& partition);
-
 // A row a part, with a column for each of the two.
 [[nodiscard]] std::string parts_table(const StepParts& measured,
                                       const std::optional<StepParts>& predicted);
@@ -51,13 +44,6 @@ struct LayerComputing {
     const std::vector<partitioner::PassSeconds>& mine,
     Index steps,
     const Communicator& communicator);
-
-// What a mean rank computes by the profile that there is, by layer; nothing where there is none.
-[[nodiscard]] std::optional<std::vector<partitioner::PassSeconds>> predicted_layers(
-    const PartitionRequest& request,
-    const partitioner::Network& network,
-    const Workload& workload,
-    const partitioner::Partition& partition);
 
 // One row per layer.
 [[nodiscard]] std::string layers_table(

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "engine/base/median.h"
 #include "engine/cli/commands.h"
@@ -24,6 +22,7 @@
 #include "engine/train/trainer.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/search/explained_plan.h"
 
 namespace tessera::engine {
 
@@ -87,14 +86,7 @@ std::vector<std::vector<PerformedAction>> traced_step(Trainer& trainer,
     action.begin_s -= start_s;
     action.end_s -= start_s;
   }
-  std::vector<std::vector<PerformedAction>> of_ranks;
-  for (const auto& bytes :
-       communicator.gather_all(bytes_of(std::as_const(mine).data(), std::ssize(mine)))) {
-    std::vector<PerformedAction>& theirs = of_ranks.emplace_back();
-    theirs.resize(bytes.size() / sizeof(PerformedAction));
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-  }
-  return of_ranks;
+  return communicator.of_ranks(mine);
 }
 
 Measurement measure(Trainer& trainer, Index steps, bool trace, const Communicator& communicator) {
@@ -163,11 +155,19 @@ Details details_of(const TimeCommand& command,
                    const partitioner::Partition& partition,
                    const partitioner::Plan& plan) {
   Details details{command.parts, command.layers, std::nullopt, std::nullopt, {}};
-  if (command.parts) {
-    details.predicted_parts = predicted_parts(command.partition, network, workload, partition);
-  }
-  if (command.layers) {
-    details.predicted_layers = predicted_layers(command.partition, network, workload, partition);
+  if (profiled_devices(command.partition) && (command.parts || command.layers)) {
+    const auto cluster = described_cluster(command.partition, partition.ranks, {});
+    const auto options = prediction_options(network, command.partition, workload, partition);
+    if (command.parts) {  // of a step without a loss
+      const partitioner::TimeShares time = time_shares(network, cluster, options, partition);
+      details.predicted_parts =
+          StepParts{time.computing_s(),
+                    {time.maps_s, time.statistics_s + time.loss_s, time.gradients_s},
+                    time.idle_s};
+    }
+    if (command.layers) {
+      details.predicted_layers = mean_computing(network, cluster, options, partition);
+    }
   }
   if (!command.trace.empty()) {
     details.predicted_actions =
@@ -224,6 +224,40 @@ void print_measurement(const Measurement& measured) {
   }
 }
 
+void print_all(const TimeCommand& command,
+               const partitioner::Network& network,
+               int ranks,
+               const Measurement& measured,
+               const Details& details) {
+  if (command.json) {
+    print_measurement_json(measured, details);
+    return;
+  }
+  fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
+             printable(command.model),
+             network.image.rows,
+             network.image.cols,
+             command.batch,
+             counted(ranks, "rank"),
+             counted(threads(), "thread"),
+             counted(command.steps, "step"));
+  print_measurement(measured);
+  if (command.parts) {
+    fmt::print(
+        "\n"
+        "Average step of an average rank; waiting counts towards what the message carries.\n"
+        "{}",
+        parts_table(measured.parts, details.predicted_parts));
+  }
+  if (command.layers) {
+    fmt::print(
+        "\n"
+        "Computing time by layer in an average step: average rank and slowest rank.\n"
+        "{}",
+        layers_table(network, measured.layers, details.predicted_layers));
+  }
+}
+
 }  // namespace
 
 void run_time(const TimeCommand& command, const Communicator& communicator) {
@@ -276,33 +310,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   if (communicator.rank() != 0) {
     return;
   }
-  if (command.json) {
-    print_measurement_json(measured, details);
-    return;
-  }
-  fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
-             printable(command.model),
-             model.network.image.rows,
-             model.network.image.cols,
-             command.batch,
-             counted(communicator.size(), "rank"),
-             counted(threads(), "thread"),
-             counted(command.steps, "step"));
-  print_measurement(measured);
-  if (command.parts) {
-    fmt::print(
-        "\n"
-        "Average step of an average rank; waiting counts towards what the message carries.\n"
-        "{}",
-        parts_table(measured.parts, details.predicted_parts));
-  }
-  if (command.layers) {
-    fmt::print(
-        "\n"
-        "Computing time by layer in an average step: average rank and slowest rank.\n"
-        "{}",
-        layers_table(model.network, measured.layers, details.predicted_layers));
-  }
+  print_all(command, model.network, communicator.size(), measured, details);
 }
 
 }  // namespace tessera::engine

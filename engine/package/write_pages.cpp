@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/cli/completion.h"
+#include "engine/cli/help.h"
 #include "engine/cli/manual.h"
 #include "engine/cli/program.h"
 
@@ -29,7 +30,7 @@ void write_pages(const fs::path& folder, const std::string& date) {
   tessera::engine::set_up_program(program, commands);
   fs::create_directories(folder);
   write_text(folder / "tessera.1", tessera::engine::program_manual(program, date));
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : tessera::engine::commands_of(program)) {
     write_text(folder / ("tessera-" + command->get_name() + ".1"),
                tessera::engine::command_manual(program, *command, date));
   }
