@@ -1,9 +1,10 @@
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
+#include <string>
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
+#include "engine/processes/child_process.h"
 #include "engine/supervisor/agent_line.h"
 #include "engine/system/stop_request.h"
 
@@ -30,8 +31,7 @@ void spin_briefly(char** argv) {
   // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr) {
     ::setenv("GOMP_SPINCOUNT", "10000", 0);
-    std::error_code error;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    const std::string program = tessera::engine::program_path();
     if (hangup_ignored) {
       std::signal(SIGHUP, SIG_IGN);  // a handler would not outlive this
     }

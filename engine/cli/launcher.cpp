@@ -8,18 +8,15 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "engine/system/system_memory.h"
+
 namespace tessera::engine {
 
 namespace {
 
 int parent_of(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("PPid:", 0) == 0) {
-      return std::atoi(line.c_str() + 5);
-    }
-  }
-  return 0;
+  const auto parent = number_after("/proc/" + std::to_string(process) + "/status", "PPid:");
+  return static_cast<int>(parent.value_or(0));
 }
 
 bool is_launcher(int process) {

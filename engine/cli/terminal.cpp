@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/system/launcher.h"
+#include "engine/cli/launcher.h"
+#include "engine/processes/descriptor.h"
 
 namespace tessera::engine {
 
@@ -32,13 +33,8 @@ std::optional<int> columns_of_output(int pid) {
   if (::stat(path.c_str(), &what) != 0 || !S_ISCHR(what.st_mode)) {
     return std::nullopt;
   }
-  const int terminal = ::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-  if (terminal < 0) {
-    return std::nullopt;
-  }
-  const auto columns = columns_of(terminal);
-  ::close(terminal);
-  return columns;
+  const Descriptor terminal(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  return columns_of(terminal.number());
 }
 
 }  // namespace

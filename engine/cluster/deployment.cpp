@@ -8,11 +8,9 @@
 #include <set>
 #include <sstream>
 #include <tuple>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/processes/command_output.h"
-#include "engine/processes/line_stream.h"
 #include "engine/processes/remote_shell.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
@@ -28,22 +26,16 @@ namespace fs = std::filesystem;
 constexpr std::size_t kAtOnce = 4;  // copies; this machine encrypts all of them
 constexpr double kLooks_s = 0.1;
 
-ProgramToStart copying_program(const std::vector<std::string>& words, int out, int errors) {
-  return {.words = words,
-          .environment = {{"LC_ALL", "C"}},
-          .descriptors = {{STDIN_FILENO, out}, {STDOUT_FILENO, out}, {STDERR_FILENO, errors}}};
-}
-
 // A process whose lines are counted.
 class CopyUnderWay {
  public:
   CopyUnderWay(Copy copy, const std::vector<std::string>& words)
-      : CopyUnderWay(std::move(copy), words, socket_pair(), socket_pair()) {}
+      : copy_(std::move(copy)), process_(start_line_process(words)) {}
 
   // Whether it has ended.
   [[nodiscard]] bool look() {
     take_lines();
-    if (!process_.look()) {
+    if (!process_.process.look()) {
       return false;
     }
     take_lines();  // what it wrote last
@@ -52,25 +44,18 @@ class CopyUnderWay {
 
   [[nodiscard]] const Copy& copy() const { return copy_; }
   [[nodiscard]] bool has_failed() {
-    return process_.look() && (process_.look()->code != 0 || process_.look()->signal != 0);
+    return process_.process.look().value_or(ProcessEnd()) != ProcessEnd();
   }
   [[nodiscard]] const std::string& first_error() const { return first_error_; }
   [[nodiscard]] Index files() const { return files_; }
   [[nodiscard]] Index bytes() const { return bytes_; }
   // That are newer, or different, over there.
   [[nodiscard]] const std::vector<std::string>& named() const { return named_; }
-  [[nodiscard]] const LineStream& output() const { return out_; }
+  [[nodiscard]] const LineStream& output() const { return process_.lines; }
 
  private:
-  using Ends = std::pair<Descriptor, Descriptor>;
-  CopyUnderWay(Copy copy, const std::vector<std::string>& words, Ends out, Ends errors)
-      : copy_(std::move(copy)),
-        process_(copying_program(words, out.second.number(), errors.second.number())),
-        out_(std::move(out.first)),
-        errors_(std::move(errors.first)) {}
-
   void take_lines() {
-    for (const std::string& line : out_.receive()) {
+    for (const std::string& line : process_.lines.receive()) {
       if (const auto bytes = copied_bytes(line)) {
         ++files_;
         bytes_ += *bytes;
@@ -81,7 +66,7 @@ class CopyUnderWay {
         }
       }
     }
-    for (const std::string& line : errors_.receive()) {
+    for (const std::string& line : process_.errors.receive()) {
       if (first_error_.empty() && line.find_first_not_of(" \t\r") != std::string::npos) {
         first_error_ = line;
       }
@@ -89,9 +74,7 @@ class CopyUnderWay {
   }
 
   Copy copy_;
-  ChildProcess process_;
-  LineStream out_;
-  LineStream errors_;
+  LineProcess process_;
   Index files_ = 0;
   Index bytes_ = 0;
   std::vector<std::string> named_;

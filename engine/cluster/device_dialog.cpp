@@ -1,7 +1,6 @@
 #include "engine/cluster/device_dialog.h"
 
 #include <algorithm>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/system/clock.h"
@@ -26,34 +25,14 @@ void keep(std::vector<std::string>& lines, const std::string& line) {
   }
 }
 
-ProgramToStart program_of(const std::vector<std::string>& words, int both, int errors) {
-  return {.words = words,
-          .environment = {{"LC_ALL", "C"}},  // messages are read, and compared
-          .descriptors = {{STDIN_FILENO, both}, {STDOUT_FILENO, both}, {STDERR_FILENO, errors}}};
-}
-
 }  // namespace
 
-DeviceDialog::Ends DeviceDialog::new_ends() {
-  auto [mine, theirs] = socket_pair();
-  auto [my_errors, their_errors] = socket_pair();
-  return {std::move(mine), std::move(theirs), std::move(my_errors), std::move(their_errors)};
-}
-
-DeviceDialog::DeviceDialog(const std::vector<std::string>& words)
-    : DeviceDialog(words, new_ends()) {}
-
-DeviceDialog::DeviceDialog(const std::vector<std::string>& words, Ends ends)
-    : process_(program_of(words, ends.theirs.number(), ends.their_errors.number())),
-      stream_(std::move(ends.mine)),
-      errors_(std::move(ends.my_errors)) {}
-
 std::optional<DeviceDialog::Answer> DeviceDialog::look() {
-  for (const std::string& line : errors_.receive()) {
+  for (const std::string& line : process_.errors.receive()) {
     keep(error_lines_, line);
   }
   std::optional<Answer> answer;
-  for (const std::string& line : stream_.receive()) {
+  for (const std::string& line : process_.lines.receive()) {
     if (is_answer(line)) {
       answer = Answer{line, time_of_day_s()};
       has_answered_ = true;
@@ -66,7 +45,7 @@ std::optional<DeviceDialog::Answer> DeviceDialog::look() {
 
 std::optional<ProcessEnd> DeviceDialog::end() {
   constexpr double kLongest_s = 1;
-  return process_.wait(stream_.is_over() ? kLongest_s : 0);
+  return process_.process.wait(process_.lines.is_over() ? kLongest_s : 0);
 }
 
 std::vector<std::optional<DeviceDialog::Answer>> ask_all(const std::vector<AskedDevice>& asked,

@@ -9,16 +9,16 @@
 
 #include "engine/cluster/protocol.h"
 #include "engine/processes/child_process.h"
-#include "engine/processes/line_stream.h"
 
 namespace tessera::engine {
 
 class DeviceDialog {
  public:
   // Starts the words' process. Throws InputError.
-  explicit DeviceDialog(const std::vector<std::string>& words);
+  explicit DeviceDialog(const std::vector<std::string>& words)
+      : process_(start_line_process(words)) {}
 
-  void ask(const to_device::Question& question) { stream_.send(line_of(question)); }
+  void ask(const to_device::Question& question) { process_.lines.send(line_of(question)); }
 
   // Takes in what has come, and returns an answer that has; then the moment it was taken in is
   // known, by time_of_day_s().
@@ -35,7 +35,8 @@ class DeviceDialog {
   // Whether nothing more will come. A connection that a remote shell keeps for its next start may
   // hold standard error open.
   [[nodiscard]] bool is_over() {
-    return stream_.is_over() && (errors_.is_over() || process_.look().has_value());
+    return process_.lines.is_over() &&
+           (process_.errors.is_over() || process_.process.look().has_value());
   }
 
   // How the process ended; nothing while it has not. Where its output is over, its end is waited
@@ -43,21 +44,13 @@ class DeviceDialog {
   [[nodiscard]] std::optional<ProcessEnd> end();
 
   void add_to(PollSet& waits) const {
-    waits.add(stream_);
-    waits.add(errors_);
+    waits.add(process_.lines);
+    waits.add(process_.errors);
   }
-  void flush() { stream_.flush(); }
+  void flush() { process_.lines.flush(); }
 
  private:
-  struct Ends {
-    Descriptor mine, theirs, my_errors, their_errors;
-  };
-  static Ends new_ends();
-  DeviceDialog(const std::vector<std::string>& words, Ends ends);
-
-  ChildProcess process_;
-  LineStream stream_;
-  LineStream errors_;
+  LineProcess process_;
   bool has_answered_ = false;
   std::vector<std::string> greeting_;
   std::vector<std::string> error_lines_;

@@ -105,16 +105,9 @@ bool has_launcher() {
   return false;
 }
 
-Index bytes_in_meminfo(const std::string& wanted) {
+Index bytes_in_meminfo(const std::string& name) {
   constexpr Index kKibibyte = 1024;
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (Index value = 0; file >> name >> value; file.ignore(64, '\n')) {
-    if (name == wanted) {
-      return value * kKibibyte;
-    }
-  }
-  return 0;
+  return kKibibyte * number_after("/proc/meminfo", name).value_or(0);
 }
 
 Index free_bytes_of(const fs::path& path) {

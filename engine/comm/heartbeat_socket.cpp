@@ -22,11 +22,12 @@ socklen_t length_of(const sockaddr_storage& address) {
 HeartbeatSocket::HeartbeatSocket(const Communicator& communicator)
     : rank_(communicator.rank()), heartbeats_(rank_, keys_with_ranks(communicator, "heartbeat")) {
   sockaddr_storage address = own_address();
-  socket_ = ::socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  socket_ = Descriptor(::socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  wake_ = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   socklen_t length = length_of(address);
-  if (socket_ < 0 || ::bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+  if (!socket_.is_open() ||
+      ::bind(socket_.number(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
     address.ss_family = AF_UNSPEC;
   }
   addresses_ = communicator.of_ranks(address);
@@ -36,27 +37,19 @@ HeartbeatSocket::HeartbeatSocket(const Communicator& communicator)
     }
   }
   constexpr int kBufferBytes = 1 << 20;  // as much of it as the system allows
-  (void)::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
+  (void)::setsockopt(socket_.number(), SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof kBufferBytes);
   std::vector<DatagramSource> sources;
   for (const auto& [source, rank] : ranks_) {
     sources.push_back(source);
   }
-  (void)drop_all_but(socket_, address.ss_family, SealedHeartbeats::kBytes, sources);
-}
-
-HeartbeatSocket::~HeartbeatSocket() {
-  for (const int file : {socket_, wake_}) {
-    if (file >= 0) {
-      ::close(file);
-    }
-  }
+  (void)drop_all_but(socket_.number(), address.ss_family, SealedHeartbeats::kBytes, sources);
 }
 
 void HeartbeatSocket::send(double stuck_s) {
   for (const auto& [source, rank] : ranks_) {
     const sockaddr_storage& address = addresses_[static_cast<std::size_t>(rank)];
     if (const auto datagram = heartbeats_.seal(rank, stuck_s)) {
-      (void)::sendto(socket_,
+      (void)::sendto(socket_.number(),
                      datagram->data(),
                      datagram->size(),
                      MSG_DONTWAIT | MSG_NOSIGNAL,
@@ -67,7 +60,7 @@ void HeartbeatSocket::send(double stuck_s) {
 }
 
 std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longest) {
-  std::array<pollfd, 2> files{{{socket_, POLLIN, 0}, {wake_, POLLIN, 0}}};
+  std::array<pollfd, 2> files{{{socket_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}}};
   (void)::poll(files.data(), files.size(), static_cast<int>(longest.count()));
   std::vector<Heartbeat> beats;
   // One byte more than there should be, so that a longer datagram is recognised.
@@ -76,7 +69,7 @@ std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longes
   for (int i = 0; i < kMost; ++i) {
     sockaddr_storage from{};
     socklen_t length = sizeof from;
-    const auto size = ::recvfrom(socket_,
+    const auto size = ::recvfrom(socket_.number(),
                                  bytes.data(),
                                  bytes.size(),
                                  MSG_DONTWAIT,
@@ -99,7 +92,7 @@ std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longes
 
 void HeartbeatSocket::wake() const {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(wake_.number(), &one, sizeof one);
 }
 
 }  // namespace tessera::engine

@@ -20,6 +20,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/heartbeat_filter.h"
 #include "engine/comm/sealed_heartbeats.h"
+#include "engine/processes/descriptor.h"
 
 namespace tessera::engine {
 
@@ -27,9 +28,6 @@ class HeartbeatSocket {
  public:
   // All ranks call this together, after they have exchanged messages.
   explicit HeartbeatSocket(const Communicator& communicator);
-  ~HeartbeatSocket();
-  HeartbeatSocket(const HeartbeatSocket&) = delete;
-  HeartbeatSocket& operator=(const HeartbeatSocket&) = delete;
 
   // To all other ranks; what cannot be sent is not.
   void send(double stuck_s);
@@ -41,8 +39,8 @@ class HeartbeatSocket {
   void wake() const;
 
  private:
-  int socket_ = -1;  // none: nothing is sent or heard
-  int wake_ = -1;
+  Descriptor socket_;  // none: nothing is sent or heard
+  Descriptor wake_;
   int rank_;
   SealedHeartbeats heartbeats_;
   std::vector<sockaddr_storage> addresses_;  // of ranks

@@ -59,25 +59,8 @@ DatagramKey DatagramKey::from_bytes(std::span<const std::uint8_t, kBytes> bytes)
   return key;
 }
 
-std::optional<DatagramKey> DatagramKey::from_hex(std::string_view text) {
-  DatagramKey key;
-  std::size_t bytes = 0;
-  const bool read =
-      text.size() == 2 * kBytes &&
-      sodium_hex2bin(
-          key.bytes_.data(), kBytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0;
-  return read && bytes == kBytes ? std::optional(key) : std::nullopt;
-}
-
 DatagramKey::~DatagramKey() {
   sodium_memzero(bytes_.data(), kBytes);
-}
-
-std::string DatagramKey::hex() const {
-  std::string text(2 * kBytes + 1, '\0');
-  sodium_bin2hex(text.data(), text.size(), bytes_.data(), kBytes);
-  text.pop_back();
-  return text;
 }
 
 DatagramKey DatagramKey::derived(std::string_view purpose) const {

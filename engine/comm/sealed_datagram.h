@@ -23,7 +23,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,15 +37,9 @@ class DatagramKey {
 
   [[nodiscard]] static DatagramKey from_bytes(std::span<const std::uint8_t, kBytes> bytes);
 
-  // None unless it is exactly 64 hexadecimal digits.
-  [[nodiscard]] static std::optional<DatagramKey> from_hex(std::string_view text);
-
   ~DatagramKey();  // overwrites the bytes
   DatagramKey(const DatagramKey&) = default;
   DatagramKey& operator=(const DatagramKey&) = default;
-
-  // 64 hexadecimal digits. Whoever asks for them keeps them secret.
-  [[nodiscard]] std::string hex() const;
 
   [[nodiscard]] std::span<const std::uint8_t, kBytes> bytes() const { return bytes_; }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/base/digest.h"
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -47,24 +48,6 @@ class MappedEntry {
  private:
   void* start_;
   std::size_t bytes_;
-};
-
-// Closes a descriptor at the end.
-class Opened {
- public:
-  explicit Opened(int descriptor) : descriptor_(descriptor) {}
-  ~Opened() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
-  [[nodiscard]] int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
 };
 
 std::uint64_t stamp_of(const struct stat& status) {
@@ -112,10 +95,10 @@ class PartialFile {
   explicit PartialFile(fs::path path)
       : path_(std::move(path)),
         file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)) {
-    if (file_.get() < 0) {
+    if (!file_.is_open()) {
       throw InputError(path_.string(), 0, std::generic_category().message(errno));
     }
-    (void)::flock(file_.get(), LOCK_EX | LOCK_NB);
+    (void)::flock(file_.number(), LOCK_EX | LOCK_NB);
   }
   ~PartialFile() {
     if (!path_.empty()) {
@@ -125,7 +108,7 @@ class PartialFile {
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
 
-  void write(std::span<const std::uint8_t> bytes) const { write_all(file_.get(), bytes, path_); }
+  void write(std::span<const std::uint8_t> bytes) const { write_all(file_.number(), bytes, path_); }
 
   void rename_to(const fs::path& target) {
     if (::rename(path_.c_str(), target.c_str()) != 0) {
@@ -136,7 +119,7 @@ class PartialFile {
 
  private:
   fs::path path_;
-  Opened file_;
+  Descriptor file_;
 };
 
 }  // namespace
@@ -151,11 +134,12 @@ void CacheFolder::prepare() const {
   }
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(partial, error)) {
-    const Opened file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const Descriptor file(
+        ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status = {};
-    const bool old = file.get() >= 0 && ::fstat(file.get(), &status) == 0 &&
+    const bool old = file.is_open() && ::fstat(file.number(), &status) == 0 &&
                      std::time(nullptr) - status.st_mtime > kUsualWriting_s;
-    if (old && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+    if (old && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0) {
       ::unlink(entry.path().c_str());
     }
   }
@@ -170,16 +154,16 @@ fs::path CacheFolder::file_of(const Name& name) const {
 std::optional<CacheFolder::Found> CacheFolder::find(const Name& name,
                                                     Index channels,
                                                     std::uint64_t known_stamp) const {
-  const Opened file(
+  const Descriptor file(
       ::open(file_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
   struct stat status = {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size < kEntryHeadBytes) {
     return std::nullopt;
   }
   const std::uint64_t stamp = stamp_of(status);
   auto mapped =
-      std::make_shared<const MappedEntry>(file.get(), static_cast<std::size_t>(status.st_size));
+      std::make_shared<const MappedEntry>(file.number(), static_cast<std::size_t>(status.st_size));
   auto picture = picture_of_entry(mapped->bytes(), name.content, channels, stamp != known_stamp);
   if (!picture || picture->reduction != Index{name.reduction}) {
     return std::nullopt;

@@ -28,44 +28,36 @@ std::uint64_t random_token() {
 }  // namespace
 
 SharedMemory::SharedMemory() {
-  const int descriptor = ::memfd_create("tessera-pictures", MFD_CLOEXEC);
-  if (descriptor < 0) {
-    return;
-  }
+  Descriptor file(::memfd_create("tessera-pictures", MFD_CLOEXEC));
   const std::uint64_t token = random_token();
-  if (::pwrite(descriptor, &token, sizeof(token), 0) != static_cast<ssize_t>(sizeof(token))) {
-    ::close(descriptor);
-    return;
+  if (::pwrite(file.number(), &token, sizeof(token), 0) == static_cast<ssize_t>(sizeof(token))) {
+    address_ = {::getpid(), file.number(), token};
+    file_ = std::move(file);
   }
-  descriptor_ = descriptor;
-  address_ = {::getpid(), descriptor, token};
 }
 
 SharedMemory::~SharedMemory() {
-  discard();
+  unmap();
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : file_(std::move(other.file_)),
       address_(other.address_),
       bytes_(std::exchange(other.bytes_, {})) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   if (this != &other) {
-    discard();
-    descriptor_ = std::exchange(other.descriptor_, -1);
+    unmap();
+    file_ = std::move(other.file_);
     address_ = other.address_;
     bytes_ = std::exchange(other.bytes_, {});
   }
   return *this;
 }
 
-void SharedMemory::discard() noexcept {
+void SharedMemory::unmap() noexcept {
   if (!bytes_.empty()) {
     ::munmap(bytes_.data() - kTokenBytes, bytes_.size() + static_cast<std::size_t>(kTokenBytes));
-  }
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
   }
 }
 
@@ -74,13 +66,10 @@ std::optional<SharedMemory> SharedMemory::open(const Address& address) {
     return std::nullopt;
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", address.process, address.descriptor);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) {
-    return std::nullopt;
-  }
-  SharedMemory memory(descriptor);
+  SharedMemory memory(Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)));
   std::uint64_t token = 0;
-  if (::pread(descriptor, &token, sizeof(token), 0) != static_cast<ssize_t>(sizeof(token)) ||
+  if (::pread(memory.file_.number(), &token, sizeof(token), 0) !=
+          static_cast<ssize_t>(sizeof(token)) ||
       token != address.token) {
     return std::nullopt;
   }
@@ -92,15 +81,15 @@ void SharedMemory::map(Index bytes) {
   expects(bytes_.empty() && bytes > 0, "shared memory is mapped once");
   const auto length = static_cast<std::size_t>(kTokenBytes + bytes);
   void* start = MAP_FAILED;
-  if (descriptor_ < 0) {
+  if (!file_.is_open()) {
     start = ::mmap(nullptr,
                    length,
                    PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1,
                    0);
-  } else if (::ftruncate(descriptor_, static_cast<off_t>(length)) == 0) {
-    start = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  } else if (::ftruncate(file_.number(), static_cast<off_t>(length)) == 0) {
+    start = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
   }
   if (start == MAP_FAILED) {
     throw InputError(
@@ -113,10 +102,10 @@ void SharedMemory::map(Index bytes) {
 }
 
 bool SharedMemory::take(Index begin, Index bytes) const {
-  return descriptor_ < 0 || ::fallocate(descriptor_,
-                                        0,
-                                        static_cast<off_t>(kTokenBytes + begin),
-                                        static_cast<off_t>(bytes)) == 0;
+  return !file_.is_open() || ::fallocate(file_.number(),
+                                         0,
+                                         static_cast<off_t>(kTokenBytes + begin),
+                                         static_cast<off_t>(bytes)) == 0;
 }
 
 }  // namespace tessera::engine

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -29,8 +31,6 @@ class SharedMemory {
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
 
   // That of another process; nothing where it cannot be opened.
   [[nodiscard]] static std::optional<SharedMemory> open(const Address& address);
@@ -46,10 +46,10 @@ class SharedMemory {
   [[nodiscard]] bool take(Index begin, Index bytes) const;
 
  private:
-  explicit SharedMemory(int descriptor) : descriptor_(descriptor) {}
-  void discard() noexcept;
+  explicit SharedMemory(Descriptor file) : file_(std::move(file)) {}
+  void unmap() noexcept;
 
-  int descriptor_ = -1;
+  Descriptor file_;  // none: it cannot be shared
   Address address_;
   std::span<std::byte> bytes_;
 };

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "engine/files/file_error.h"
 #include "engine/files/own_file.h"
@@ -56,7 +57,7 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 
 AtomicFile::AtomicFile(const std::filesystem::path& target, Links links)
     : AtomicFile(target, links, Left()) {
-  if (::ftruncate(descriptor_, 0) != 0) {
+  if (::ftruncate(file_.number(), 0) != 0) {
     fail("cannot be written", errno);
   }
 }
@@ -74,24 +75,22 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::open_temporary() {
-  const OwnFile own = open_own_file(temporary_);
-  if (own.descriptor < 0) {
+  OwnFile own = open_own_file(temporary_);
+  if (!own.descriptor.is_open()) {
     throw_file_error(target_, "cannot be written", own.error);
   }
   if (own.locked_by_another) {
-    ::close(own.descriptor);
     throw InputError(target_.string(),
                      0,
                      "is being written by another run; wait for it or choose another folder");
   }
-  descriptor_ = own.descriptor;
+  file_ = std::move(own.descriptor);
 }
 
 void AtomicFile::discard() noexcept {
-  if (descriptor_ >= 0) {
+  if (file_.is_open()) {
     ::unlink(temporary_.c_str());  // before the lock goes with the descriptor
-    ::close(descriptor_);
-    descriptor_ = -1;
+    file_.close();
   }
 }
 
@@ -101,9 +100,9 @@ void AtomicFile::fail(std::string_view action, int error_number) {
 }
 
 int AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
-  int error = write_all(descriptor_, bytes, offset);
+  int error = write_all(file_.number(), bytes, offset);
   if ((error == ENOSPC || error == EDQUOT) && made_room()) {
-    error = write_all(descriptor_, bytes, offset);
+    error = write_all(file_.number(), bytes, offset);
   }
   return error;
 }
@@ -134,7 +133,7 @@ int AtomicFile::keep_old() const {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  expects(file_.is_open(), "nothing is written after commit or an error");
   if (const int error = write_at(end_, bytes); error != 0) {
     fail("cannot be written, the old file is kept", error);
   }
@@ -146,16 +145,16 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::overwrite(std::int64_t offset, std::span<const std::byte> bytes) {
-  expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  expects(file_.is_open(), "nothing is written after commit or an error");
   if (const int error = write_at(offset, bytes); error != 0) {
     fail("cannot be written, the old file is kept", error);
   }
 }
 
 void AtomicFile::commit() {
-  expects(descriptor_ >= 0, "a file is committed once, and not after an error");
+  expects(file_.is_open(), "a file is committed once, and not after an error");
   // Closing a duplicate reports what closing would (a network's full disk), while the lock stays.
-  if (::fsync(descriptor_) != 0 || ::close(::dup(descriptor_)) != 0) {
+  if (::fsync(file_.number()) != 0 || ::close(::dup(file_.number())) != 0) {
     fail("cannot be written, the old file is kept", errno);
   }
   if (const int error = keep_old(); error != 0) {
@@ -169,8 +168,7 @@ void AtomicFile::commit() {
     errno = error;
     fail("cannot be replaced, the old file is kept", errno);
   }
-  ::close(descriptor_);
-  descriptor_ = -1;
+  file_.close();
   const int folder_error = sync_folder(folder_of(target_));
   if (folder_error != 0) {
     throw_file_error(target_, "is written, but its folder cannot be synced", folder_error);

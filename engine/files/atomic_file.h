@@ -19,6 +19,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/processes/descriptor.h"
+
 namespace tessera::engine {
 
 // What becomes of a target that is a symbolic link. In a folder that somebody else may have made,
@@ -71,7 +73,7 @@ class AtomicFile {
   std::filesystem::path temporary_;
   std::filesystem::path previous_;  // empty: the old file is not kept
   std::int64_t end_ = 0;            // bytes appended so far
-  int descriptor_ = -1;             // of the temporary file, locked; -1 once committed or discarded
+  Descriptor file_;                 // the temporary one, locked; closed once committed or discarded
 };
 
 // A whole text file at once.

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "engine/files/atomic_file.h"
+#include "engine/processes/descriptor.h"
 
 namespace tessera::engine {
 
@@ -77,13 +78,8 @@ void write_digested(const std::filesystem::path& path,
 std::optional<std::vector<std::byte>> read_digested(const std::filesystem::path& path,
                                                     std::uint64_t kind,
                                                     Index most_bytes) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) {
-    return std::nullopt;
-  }
-  std::optional<std::vector<std::byte>> content = content_of(descriptor, kind, most_bytes);
-  ::close(descriptor);
-  return content;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return content_of(file.number(), kind, most_bytes);
 }
 
 }  // namespace tessera::engine

@@ -32,7 +32,6 @@ fs::path partial(const fs::path& target) {
 FileGroup::~FileGroup() {
   for (const Member& member : members_) {
     ::unlink(partial(member.target).c_str());
-    ::close(member.descriptor);
   }
 }
 
@@ -78,31 +77,30 @@ void FileGroup::add(const fs::path& target, std::span<const std::byte> bytes) {
   expect_no_links(target.parent_path());
   make_folder(target.parent_path());
   ::unlink(partial(target).c_str());  // it may be a link to another file
-  const int descriptor = ::open(
-      partial(target).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kNewFileMode);
-  if (descriptor < 0) {
+  Descriptor file(::open(
+      partial(target).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kNewFileMode));
+  if (!file.is_open()) {
     throw_file_error(target, "cannot be written", errno);
   }
-  members_.push_back({target, descriptor});
-  if (const int error = write_all(descriptor, bytes); error != 0) {
+  members_.push_back({target, std::move(file)});
+  if (const int error = write_all(members_.back().file.number(), bytes); error != 0) {
     throw_file_error(target, "cannot be written", error);
   }
 }
 
 void FileGroup::commit() {
   for (const Member& member : members_) {
-    if (::fsync(member.descriptor) != 0) {
+    if (::fsync(member.file.number()) != 0) {
       throw_file_error(member.target, "cannot be written", errno);
     }
   }
   while (!members_.empty()) {
-    const Member member = members_.back();
+    const Member& member = members_.back();
     if (::rename(partial(member.target).c_str(), member.target.c_str()) != 0) {
       throw_file_error(member.target, "cannot be replaced", errno);
     }
-    members_.pop_back();
-    ::close(member.descriptor);
     folders_.insert(member.target.has_parent_path() ? member.target.parent_path() : fs::path("."));
+    members_.pop_back();
   }
   for (const fs::path& folder : folders_) {
     if (const int error = sync_folder(folder); error != 0) {

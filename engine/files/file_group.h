@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/processes/descriptor.h"
+
 namespace tessera::engine {
 
 class FileGroup {
@@ -35,7 +37,7 @@ class FileGroup {
  private:
   struct Member {
     std::filesystem::path target;
-    int descriptor = -1;  // of NAME.partial
+    Descriptor file;  // NAME.partial
   };
 
   void expect_no_links(const std::filesystem::path& folder);

@@ -19,24 +19,17 @@ namespace {
 
 constexpr std::size_t kLargestRead = std::size_t{1} << 28U;  // bytes for one call of the system
 
-void close_if_open(int descriptor) {
-  if (descriptor >= 0) {
-    ::close(descriptor);
-  }
-}
-
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer; regular files do not care.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) {
+  file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file_.is_open()) {
     throw_file_error(path_, "cannot be opened", errno);
   }
   struct stat status = {};
-  const bool known = ::fstat(descriptor_, &status) == 0;
+  const bool known = ::fstat(file_.number(), &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
-    close_if_open(descriptor_);
     throw InputError(path_.string(),
                      0,
                      "is not a regular file; give the path of a file, not of a folder or device");
@@ -44,29 +37,10 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   size_ = status.st_size;
 }
 
-InputFile::~InputFile() {
-  close_if_open(descriptor_);
-}
-
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      size_(std::exchange(other.size_, 0)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-InputFile& InputFile::operator=(InputFile&& other) noexcept {
-  if (this != &other) {
-    close_if_open(descriptor_);
-    path_ = std::move(other.path_);
-    size_ = std::exchange(other.size_, 0);
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
 void InputFile::read(Index offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t count =
-        ::pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), offset);
+        ::pread(file_.number(), out.data(), std::min(out.size(), kLargestRead), offset);
     if (count < 0 && errno == EINTR) {
       continue;
     }

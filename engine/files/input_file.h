@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -15,11 +16,6 @@ class InputFile {
  public:
   // Throws InputError when the file cannot be opened or is no regular file.
   explicit InputFile(std::filesystem::path path);
-  ~InputFile();
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] Index size() const { return size_; }  // bytes, when it was opened
@@ -30,7 +26,7 @@ class InputFile {
  private:
   std::filesystem::path path_;
   Index size_ = 0;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace tessera::engine

@@ -81,15 +81,9 @@ JsonLines::JsonLines(const std::filesystem::path& path,
     damaged_ = resumed_step > 0 ? lines.damaged : 0;
   }
   file.commit();
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-  if (descriptor_ < 0) {
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file_.is_open()) {
     fail("cannot be written", errno);
-  }
-}
-
-JsonLines::~JsonLines() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
   }
 }
 
@@ -113,23 +107,23 @@ std::optional<std::string> JsonLines::damage() const {
 
 void JsonLines::add_line(const std::string& line) {
   const std::string text = line + '\n';
-  const int error = write_all(descriptor_, std::as_bytes(std::span(text)));
+  const int error = write_all(file_.number(), std::as_bytes(std::span(text)));
   if (error != 0) {
     // Where this fails half a line stays, which who resumes leaves out.
-    (void)!::ftruncate(descriptor_, bytes_);
+    (void)!::ftruncate(file_.number(), bytes_);
     fail("cannot write", error);
   }
   bytes_ += std::ssize(line) + 1;
 }
 
 void JsonLines::sync() {
-  if (::fsync(descriptor_) != 0) {
+  if (::fsync(file_.number()) != 0) {
     fail("cannot be written to its disk", errno);
   }
 }
 
 bool JsonLines::is_there() const {
-  return names_open_file(path_, descriptor_);
+  return names_open_file(path_, file_.number());
 }
 
 void JsonLines::copy_to(const std::filesystem::path& path) const {
@@ -137,7 +131,7 @@ void JsonLines::copy_to(const std::filesystem::path& path) const {
   std::array<char, 4096> chunk{};
   std::int64_t offset = 0;
   while (offset < bytes_) {
-    const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), offset);
+    const ssize_t count = ::pread(file_.number(), chunk.data(), chunk.size(), offset);
     if (count <= 0) {
       break;  // its disk is gone: what could be read is better than nothing
     }

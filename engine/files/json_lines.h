@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -26,9 +27,6 @@ class JsonLines {
             Index resumed_step,
             const std::function<void(const nlohmann::json&)>& kept = {},
             const std::function<bool(const nlohmann::json& line, Index step)>& stays = {});
-  ~JsonLines();
-  JsonLines(const JsonLines&) = delete;
-  JsonLines& operator=(const JsonLines&) = delete;
 
   // How many lines of the earlier run could not be read and were left out, half a line at the end
   // of the file included; in words that begin with its path, or nothing where there are none.
@@ -52,7 +50,7 @@ class JsonLines {
   [[noreturn]] void fail(const char* action, int error_number) const;
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   std::int64_t bytes_ = 0;  // of whole lines
   Index damaged_ = 0;
 };

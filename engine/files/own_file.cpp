@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "engine/files/written_bytes.h"
 
@@ -28,43 +29,39 @@ bool names_open_file(const std::filesystem::path& path, int descriptor) {
          by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
 }
 
-int open_without_links(const std::filesystem::path& path, int flags) {
-  const int descriptor =
-      ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode);
+Descriptor open_without_links(const std::filesystem::path& path, int flags) {
+  Descriptor file(
+      ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode));
   struct stat open = {};
-  if (descriptor >= 0 &&
-      (::fstat(descriptor, &open) != 0 || !S_ISREG(open.st_mode) || open.st_nlink != 1)) {
-    ::close(descriptor);
+  if (file.is_open() &&
+      (::fstat(file.number(), &open) != 0 || !S_ISREG(open.st_mode) || open.st_nlink != 1)) {
+    file.close();
     errno = EMLINK;
-    return -1;
   }
-  return descriptor;
+  return file;
 }
 
 OwnFile open_own_file(const std::filesystem::path& path) {
   for (int tries = 0; tries < kTries; ++tries) {
-    const int descriptor =
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode);
-    if (descriptor < 0) {
+    Descriptor file(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode));
+    if (!file.is_open()) {
       if (errno == ELOOP && ::unlink(path.c_str()) == 0) {
         continue;  // a symbolic link
       }
       return {.error = errno};
     }
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      return {.descriptor = descriptor, .locked_by_another = true};
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return {.descriptor = std::move(file), .locked_by_another = true};
     }
-    if (!names_open_file(path, descriptor)) {  // the one that had it has renamed or removed it
-      ::close(descriptor);
+    if (!names_open_file(path, file.number())) {  // the one that had it has renamed or removed it
       continue;
     }
-    if (!has_other_names(descriptor)) {
-      return {.descriptor = descriptor};
+    if (!has_other_names(file.number())) {
+      return {.descriptor = std::move(file)};
     }
-    const int failed = ::unlink(path.c_str()) == 0 ? 0 : errno;
-    ::close(descriptor);
-    if (failed != 0) {
-      return {.error = failed};
+    if (::unlink(path.c_str()) != 0) {
+      return {.error = errno};
     }
   }
   return {.error = ELOOP};

@@ -4,15 +4,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "engine/processes/descriptor.h"
+
 namespace tessera::engine {
 
 int sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) {
     return errno == EACCES ? 0 : errno;  // a folder may be writable and not readable
   }
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
+  const int error = ::fsync(opened.number()) == 0 ? 0 : errno;
   return error == EINVAL || error == ENOTSUP ? 0 : error;
 }
 

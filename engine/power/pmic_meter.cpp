@@ -13,6 +13,7 @@
 
 #include "engine/power/sysfs_file.h"
 #include "engine/processes/command_output.h"
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
@@ -39,8 +40,8 @@ struct CommandMessage {
 };
 
 std::string answer_of_mailbox(const std::filesystem::path& device) {
-  const int file = ::open(device.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) {
+  const Descriptor file(::open(device.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file.is_open()) {
     throw InputError(device.string(),
                      0,
                      fmt::format("cannot be opened ({}): add the user to the group video",
@@ -48,11 +49,8 @@ std::string answer_of_mailbox(const std::filesystem::path& device) {
   }
   CommandMessage message;
   std::strcpy(message.text.data(), kQuestion);
-  const int result = ::ioctl(file, _IOWR(100, 0, char*), &message);
-  const int error = errno;
-  ::close(file);
-  if (result < 0) {
-    throw InputError(device.string(), 0, fmt::format("does not answer ({})", std::strerror(error)));
+  if (::ioctl(file.number(), _IOWR(100, 0, char*), &message) < 0) {
+    throw InputError(device.string(), 0, fmt::format("does not answer ({})", std::strerror(errno)));
   }
   message.text.back() = 0;
   return message.text.data();

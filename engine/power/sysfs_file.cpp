@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
@@ -25,16 +26,12 @@ namespace {
 // Not through a stream: that does not say why a read failed, and a sensor that is switched off or
 // is gone fails there.
 std::string line_of_file(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    throw_sysfs_error(path, errno);
-  }
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> bytes{};
-  const ssize_t count = ::read(file, bytes.data(), bytes.size());
-  const int error = errno;
-  ::close(file);
+  const ssize_t count =
+      file.is_open() ? ::read(file.number(), bytes.data(), bytes.size()) : ssize_t{-1};
   if (count < 0) {
-    throw_sysfs_error(path, error);
+    throw_sysfs_error(path, errno);
   }
   const std::string text(bytes.data(), static_cast<std::size_t>(count));
   return text.substr(0, text.find('\n'));

@@ -219,4 +219,16 @@ std::pair<Descriptor, Descriptor> socket_pair() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+LineProcess start_line_process(const std::vector<std::string>& words) {
+  auto [lines, their_lines] = socket_pair();
+  auto [errors, their_errors] = socket_pair();
+  return {ChildProcess({.words = words,
+                        .environment = {{"LC_ALL", "C"}},
+                        .descriptors = {{STDIN_FILENO, their_lines.number()},
+                                        {STDOUT_FILENO, their_lines.number()},
+                                        {STDERR_FILENO, their_errors.number()}}}),
+          LineStream(std::move(lines)),
+          LineStream(std::move(errors))};
+}
+
 }  // namespace tessera::engine

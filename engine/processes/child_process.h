@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/processes/descriptor.h"
+#include "engine/processes/line_stream.h"
 
 namespace tessera::engine {
 
@@ -27,6 +27,7 @@ struct ProgramToStart {
 struct ProcessEnd {
   int code = 0;
   int signal = 0;  // 0: it ended by itself
+  friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;
 };
 
 class ChildProcess {
@@ -59,6 +60,15 @@ class ChildProcess {
   Descriptor descriptor_;
   std::optional<ProcessEnd> end_;
 };
+
+// A process that takes and prints lines. Its messages are in English, whatever the user's language.
+struct LineProcess {
+  ChildProcess process;
+  LineStream lines;
+  LineStream errors;  // standard error
+};
+// Throws InputError.
+[[nodiscard]] LineProcess start_line_process(const std::vector<std::string>& words);
 
 // Starts a program that outlives this process, in a session of its own.
 void start_apart(const ProgramToStart& program);

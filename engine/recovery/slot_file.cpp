@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 #include <xxhash.h>
 
 #include "partitioner/base/errors.h"
@@ -71,19 +70,18 @@ SlotFile::SlotFile(const std::filesystem::path& path, Index text_bytes, Index fl
     fail_to_make(path, ENOMEM);
   }
   bytes_ = static_cast<std::size_t>(all);
-  const int file =
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-  if (file < 0) {
+  const Descriptor file(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  if (!file.is_open()) {
     fail_to_make(path, errno);
   }
   // Room is taken now: where there is none, writing to the memory would kill the process.
-  int error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes_));
+  int error = ::posix_fallocate(file.number(), 0, static_cast<off_t>(bytes_));
   void* memory = MAP_FAILED;
   if (error == 0) {
-    memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
     error = errno;
   }
-  ::close(file);
   if (memory == MAP_FAILED) {
     ::unlink(path.c_str());
     fail_to_make(path, error);
@@ -148,9 +146,9 @@ void SlotFile::finish(Index step, const std::string& text, std::uint64_t floats_
 }
 
 SlotReader::SlotReader(const std::filesystem::path& path, Index most_bytes)
-    : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
+    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
   struct stat found {};
-  if (descriptor_ >= 0 && ::fstat(descriptor_, &found) == 0 && S_ISREG(found.st_mode) &&
+  if (file_.is_open() && ::fstat(file_.number(), &found) == 0 && S_ISREG(found.st_mode) &&
       found.st_size <= most_bytes) {
     bytes_ = static_cast<std::uint64_t>(found.st_size);
   }
@@ -159,20 +157,9 @@ SlotReader::SlotReader(const std::filesystem::path& path, Index most_bytes)
   }
 }
 
-SlotReader::~SlotReader() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-}
-
-SlotReader::SlotReader(SlotReader&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      bytes_(other.bytes_),
-      contents_(std::move(other.contents_)) {}
-
 bool SlotReader::read_bytes(std::uint64_t from, void* to, std::size_t count) const {
   for (std::size_t done = 0; done < count;) {
-    const ssize_t part = ::pread(descriptor_,
+    const ssize_t part = ::pread(file_.number(),
                                  static_cast<std::uint8_t*>(to) + done,
                                  count - done,
                                  static_cast<off_t>(from + done));

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
@@ -62,11 +63,6 @@ class SlotReader {
   // Reads all of it once. Files of more than `most_bytes`, and what is no regular file, have
   // nothing in them.
   explicit SlotReader(const std::filesystem::path& path, Index most_bytes = Index{1} << 33U);
-  ~SlotReader();
-  SlotReader(SlotReader&& other) noexcept;
-  SlotReader(const SlotReader&) = delete;
-  SlotReader& operator=(const SlotReader&) = delete;
-  SlotReader& operator=(SlotReader&&) = delete;
 
   // Those that are whole.
   [[nodiscard]] const std::vector<Content>& contents() const { return contents_; }
@@ -79,7 +75,7 @@ class SlotReader {
   [[nodiscard]] bool read_bytes(std::uint64_t from, void* to, std::size_t count) const;
   void look_at(std::uint64_t place);
 
-  int descriptor_;
+  Descriptor file_;
   std::uint64_t bytes_ = 0;
   std::vector<Content> contents_;
 };

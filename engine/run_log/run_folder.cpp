@@ -117,16 +117,15 @@ void RunFolder::lock() {
   constexpr std::chrono::milliseconds kBetweenLooks{10};
   const fs::path file = path_ / run_file::kLock;
   for (int look = 1; lock_ < 0;) {
-    const OwnFile own = open_own_file(file);
-    if (own.descriptor < 0) {
+    OwnFile own = open_own_file(file);
+    if (!own.descriptor.is_open()) {
       throw InputError(file.string(),
                        0,
                        fmt::format("cannot be written ({}): choose a writable folder",
                                    std::generic_category().message(own.error)));
     }
     if (own.locked_by_another) {
-      const std::string holder = holder_of(own.descriptor);
-      ::close(own.descriptor);
+      const std::string holder = holder_of(own.descriptor.number());
       if (look++ < kLooks) {
         std::this_thread::sleep_for(kBetweenLooks);
         continue;
@@ -137,7 +136,7 @@ void RunFolder::lock() {
                                    "it, or give another folder with --run",
                                    holder));
     }
-    lock_ = own.descriptor;
+    lock_ = own.descriptor.release();
   }
   const std::string text = holder_text() + "\n";
   // The text is for people: without room for it the lock holds all the same.

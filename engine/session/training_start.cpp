@@ -301,10 +301,10 @@ void add_lost_lines(const std::filesystem::path& metrics, const std::vector<Step
   if (!lines.empty() && ends_inside_line(metrics)) {
     lines.insert(0, "\n");
   }
-  const int file = lines.empty() ? -1 : open_without_links(metrics, O_WRONLY | O_APPEND);
-  if (file >= 0) {
-    (void)write_all(file, std::as_bytes(std::span(lines)));
-    ::close(file);
+  const Descriptor file =
+      lines.empty() ? Descriptor() : open_without_links(metrics, O_WRONLY | O_APPEND);
+  if (file.is_open()) {
+    (void)write_all(file.number(), std::as_bytes(std::span(lines)));
   }
 }
 

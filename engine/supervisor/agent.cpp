@@ -413,7 +413,7 @@ void Agent::take_over(double silent_s) {
   if (here && here->stopped) {
     return;
   }
-  const Descriptor log(open_without_links(run_folder() / kTakeOverLog, O_WRONLY | O_APPEND));
+  const Descriptor log = open_without_links(run_folder() / kTakeOverLog, O_WRONLY | O_APPEND);
   start_apart(
       {.words = {program_path(), "run", "--take-over", (state_->path() / kRecordName).string()},
        .environment = environment_,
@@ -647,7 +647,7 @@ void Agent::look_at_ranks() {
                              .limits = limits_of_ranks(std::ssize(ranks_)),
                              .memory = kills > killed_for_memory_});
     killed_for_memory_ = kills;
-    ranks_finished_ = ranks_finished_ || (end.code == 0 && end.signal == 0);
+    ranks_finished_ = ranks_finished_ || end == ProcessEnd();
     rank = ranks_.erase(rank);
     if (ranks_.empty()) {
       remove_segments();

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "engine/processes/descriptor.h"
 #include "engine/system/clock.h"
 #include "engine/system/stop_request.h"
 
@@ -74,9 +75,8 @@ class AgentLine::Thread {
   ~Thread() {
     ends_ = true;
     const std::uint64_t one = 1;
-    (void)!::write(wake_, &one, sizeof(one));
+    (void)!::write(wake_.number(), &one, sizeof(one));
     thread_.join();
-    ::close(wake_);
   }
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
@@ -90,7 +90,7 @@ class AgentLine::Thread {
     while (!ends_) {
       send_to(agent_, of_rank::Beat{});
       tell_work();
-      std::array<pollfd, 2> waits{{{wake_, POLLIN, 0}, {heard_ ? -1 : agent_, POLLIN, 0}}};
+      std::array<pollfd, 2> waits{{{wake_.number(), POLLIN, 0}, {heard_ ? -1 : agent_, POLLIN, 0}}};
       ::poll(waits.data(), waits.size(), kBetween_ms);
       if ((waits[1].revents & POLLIN) != 0) {
         listen();
@@ -125,7 +125,7 @@ class AgentLine::Thread {
   int agent_;
   std::function<WaitsOfRank()> waits_;
   WorkWatch work_;  // the thread's
-  int wake_;
+  Descriptor wake_;
   bool heard_ = false;  // there is nothing more to be heard
   std::atomic<bool> ends_{false};
   std::thread thread_;

@@ -77,7 +77,7 @@ std::optional<bool> answers_ping(const std::string& address) {
   if (end && end->code == kNotStarted) {
     return std::nullopt;
   }
-  return end && end->code == 0 && end->signal == 0;
+  return end == ProcessEnd();
 }
 
 }  // namespace tessera::engine

@@ -104,7 +104,7 @@ void MirrorCopy::take(const to_agent::FilePart& part) {
   if (part.offset == 0 && !part.appends) {
     ::unlink(file.c_str());  // of a copy that was cut off, or what somebody else has put there
   }
-  const Descriptor copy(open_without_links(file, O_WRONLY));
+  const Descriptor copy = open_without_links(file, O_WRONLY);
   if (!copy.is_open() ||
       ::pwrite(copy.number(), part.bytes.data(), part.bytes.size(), part.offset) !=
           std::ssize(part.bytes)) {

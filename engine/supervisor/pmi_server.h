@@ -33,9 +33,6 @@ class PmiServer {
   // barrier, or to nobody. A line that is not of the protocol is answered with an error.
   [[nodiscard]] std::vector<Answer> take(int rank, const std::string& line);
 
-  // How many ranks have said that they are done with MPI.
-  [[nodiscard]] int finalized() const { return finalized_; }
-
  private:
   [[nodiscard]] std::vector<Answer> enter_barrier(int rank);
   [[nodiscard]] std::string value_of(const std::string& key) const;
@@ -44,7 +41,6 @@ class PmiServer {
   std::map<std::string, std::string> values_;
   std::vector<bool> waiting_;
   int waiting_count_ = 0;
-  int finalized_ = 0;
 };
 
 }  // namespace tessera::engine

@@ -26,7 +26,7 @@ void SparePlans::look() {
     if (!end) {
       return;
     }
-    known_[under_way_->devices] = end->code == 0 && end->signal == 0;
+    known_[under_way_->devices] = *end == ProcessEnd();
     search_.reset();
   }
   if (queue_.empty()) {

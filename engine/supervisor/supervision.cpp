@@ -1,8 +1,8 @@
 #include "engine/supervisor/supervision.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
+
+#include "engine/system/system_memory.h"
 
 namespace tessera::engine {
 
@@ -28,23 +28,8 @@ double longest_idle_s(double silence_s) {
   return kSilences * silence_s;
 }
 
-namespace {
-
-// The number after a word at the start of a line; 0 where there is none.
-Index number_after(const std::string& path, const std::string& word) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(word + ' ', 0) == 0) {
-      return std::atol(line.c_str() + word.size());
-    }
-  }
-  return 0;
-}
-
-}  // namespace
-
 Index kills_for_memory() {
-  return number_after("/proc/vmstat", "oom_kill");
+  return number_after("/proc/vmstat", "oom_kill").value_or(0);
 }
 
 }  // namespace tessera::engine

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/system/control_groups.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 
@@ -33,34 +34,6 @@ std::optional<QuotaPeriods> periods_of_group(const fs::path& folder) {
     }
   }
   return found.periods > 0 ? std::optional(found) : std::nullopt;
-}
-
-// The folders of the control groups that limit what `controller` controls for this process. Lines
-// of /proc/self/cgroup are ID:CONTROLLERS:PATH; version 2 has the one without controllers. In a
-// container the path may not be there: then the top of what it sees is its group.
-template <class Look>
-void for_each_group(const fs::path& root, const std::string& controller, Look look) {
-  std::ifstream file(root / "proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) {
-      continue;
-    }
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const bool version1 = controllers.find("," + controller + ",") != std::string::npos;
-    if (!version1 && controllers != ",,") {
-      continue;
-    }
-    fs::path folder = root / "sys/fs/cgroup";
-    folder /= version1 ? controller : "";
-    look(folder);
-    for (const fs::path& part : fs::path(line.substr(second + 1)).relative_path()) {
-      folder /= part;
-      look(folder);
-    }
-  }
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "engine/system/system_memory.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <string>
+
+#include "engine/system/control_groups.h"
 
 namespace tessera::engine {
 
@@ -23,30 +24,15 @@ std::optional<Index> number_in(const Path& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a word: lines of /proc/meminfo, /proc/self/status and memory.stat.
-std::optional<Index> number_after(const Path& path, const std::string& word) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.compare(0, word.size(), word) == 0 && line.find_first_of(" \t") == word.size()) {
-      return std::stoll(line.substr(word.size()));
-    }
-  }
-  return std::nullopt;
-}
-
 // What the two versions of control groups call things.
 struct GroupFiles {
-  const char* mount;
   const char* limit;
   const char* used;
   const char* idle_files;
 };
-constexpr GroupFiles kVersion1{"sys/fs/cgroup/memory",
-                               "memory.limit_in_bytes",
-                               "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr GroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1{
+    "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
 
 // What a group leaves. Files that nobody has read for a while give way.
 Index left_in_group(const Path& folder, const GroupFiles& files) {
@@ -59,41 +45,26 @@ Index left_in_group(const Path& folder, const GroupFiles& files) {
   return std::max<Index>(*limit - std::max<Index>(*used - idle, 0), 1);
 }
 
-// What a group and all that it lies in leave. In a container its path may not be there: then the
-// top of what the container sees is its group.
-Index left_in_groups(const Path& root, const GroupFiles& files, const std::string& group) {
-  Index left = left_in_group(root / files.mount, files);
-  Path folder = root / files.mount;
-  for (const Path& part : Path(group).relative_path()) {
-    folder /= part;
-    left = std::min(left, left_in_group(folder, files));
-  }
-  return left;
-}
-
-// Lines are ID:CONTROLLERS:PATH; version 2 has the one without controllers.
 Index left_by_groups(const Path& root) {
-  std::ifstream file(root / "proc/self/cgroup");
   Index left = kUnlimited;
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) {
-      continue;
-    }
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
-      left = std::min(left, left_in_groups(root, kVersion2, group));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      left = std::min(left, left_in_groups(root, kVersion1, group));
-    }
-  }
+  for_each_group(root, "memory", [&left](const Path& folder) {
+    left = std::min({left, left_in_group(folder, kVersion1), left_in_group(folder, kVersion2)});
+  });
   return left;
 }
 
 }  // namespace
+
+std::optional<Index> number_after(const Path& path, const std::string& word) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, word.size(), word) == 0 && line.find_first_of(" \t") == word.size()) {
+      return std::stoll(line.substr(word.size()));
+    }
+  }
+  return std::nullopt;
+}
 
 Index free_memory_bytes(const Path& root) {
   const auto available = number_after(root / "proc/meminfo", "MemAvailable:");

@@ -4,10 +4,16 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "partitioner/base/region.h"
 
 namespace tessera::engine {
+
+// The number behind the word that a line of a file begins with, as in /proc/meminfo; nothing where
+// there is none.
+[[nodiscard]] std::optional<Index> number_after(const std::filesystem::path& path,
+                                                const std::string& word);
 
 // Bytes that programs may still take, as the kernel estimates it (MemAvailable), or what the
 // control groups of this process leave, of version 1 or 2, where that is less. 0 where neither can

@@ -138,17 +138,8 @@ TEST_CASE("garbage is refused, with and without the version at its start") {
   }
 }
 
-TEST_CASE("a key comes back from its text, and text that is none is refused") {
-  const DatagramKey key = DatagramKey::random();
-  CHECK_FALSE(key == DatagramKey::random());
-  const std::string text = key.hex();
-  CHECK(text.size() == 64);
-  REQUIRE(DatagramKey::from_hex(text));
-  CHECK(*DatagramKey::from_hex(text) == key);
-  CHECK_FALSE(DatagramKey::from_hex(""));
-  CHECK_FALSE(DatagramKey::from_hex(text.substr(1)));
-  CHECK_FALSE(DatagramKey::from_hex(text + "00"));
-  CHECK_FALSE(DatagramKey::from_hex("g" + text.substr(1)));
+TEST_CASE("no two random keys are the same") {
+  CHECK_FALSE(DatagramKey::random() == DatagramKey::random());
 }
 
 TEST_CASE("a derived key depends on its purpose and on the key, and on nothing else") {

@@ -24,16 +24,15 @@ TEST_CASE("what is added to a file does not reach another one by a link") {
   std::filesystem::create_directory(folder / "folder");
   for (const char* name : {"symbolic", "dangling", "hard", "pipe", "folder"}) {
     CAPTURE(name);
-    CHECK(open_without_links(folder / name, O_WRONLY | O_APPEND) == -1);
+    CHECK_FALSE(open_without_links(folder / name, O_WRONLY | O_APPEND).is_open());
   }
   CHECK(bytes_of(elsewhere / "precious") == "precious");
   CHECK_FALSE(std::filesystem::exists(elsewhere / "new"));
 
   for (const char* part : {"one\n", "two\n"}) {
-    const int file = open_without_links(folder / "plain", O_WRONLY | O_APPEND);
-    REQUIRE(file >= 0);
-    CHECK(::write(file, part, 4) == 4);
-    ::close(file);
+    const Descriptor file = open_without_links(folder / "plain", O_WRONLY | O_APPEND);
+    REQUIRE(file.is_open());
+    CHECK(::write(file.number(), part, 4) == 4);
   }
   CHECK(bytes_of(folder / "plain") == "one\ntwo\n");
 }
