@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "engine/cli/resume_command.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/session/own_data.h"
 #include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"

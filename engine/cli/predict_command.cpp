@@ -15,7 +15,7 @@
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
 #include "engine/drawing/text.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"

@@ -5,8 +5,8 @@
 
 #include "engine/cli/commands.h"
 #include "engine/files/atomic_file.h"
-#include "engine/files/run_files.h"
 #include "engine/page/page.h"
+#include "engine/run_files/names.h"
 #include "engine/run_view/run_reader.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/path_kinds.h"

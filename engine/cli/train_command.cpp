@@ -11,7 +11,7 @@
 #include "engine/cli/stall_report.h"
 #include "engine/cli/terminal.h"
 #include "engine/cli/version.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/run_log/progress.h"
 #include "engine/session/training_session.h"
 #include "engine/supervisor/agent_line.h"

@@ -22,9 +22,6 @@ namespace tessera::engine {
 
 namespace {
 
-using Kept = std::function<void(const nlohmann::json&)>;
-using Stays = std::function<bool(const nlohmann::json&, Index step)>;
-
 struct KeptLines {
   std::int64_t bytes = 0;
   Index damaged = 0;  // that are no lines of such a file
@@ -33,14 +30,14 @@ struct KeptLines {
 // Writes the lines of an earlier run that it keeps.
 KeptLines keep_lines(const std::filesystem::path& path,
                      Index resumed_step,
-                     const Kept& kept,
-                     const Stays& stays,
+                     const JsonLines::Kept& kept,
+                     const JsonLines::Stays& stays,
                      AtomicFile& target) {
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
   std::string chunk;
   KeptLines result;
   const Index left_out = for_each_json_line(path, [&](const std::string& line) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = nlohmann::ordered_json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
       ++result.damaged;
       return;

@@ -20,13 +20,16 @@ namespace tessera::engine {
 
 class JsonLines {
  public:
+  using Kept = std::function<void(const nlohmann::ordered_json& line)>;
+  using Stays = std::function<bool(const nlohmann::ordered_json& line, Index step)>;
+
   // Keeps the lines up to `resumed_step` of a run that goes on, 0: none, or with `stays` those of
   // which it says so, and tells `kept` each of them. Throws InputError where the file cannot be
   // written.
   JsonLines(const std::filesystem::path& path,
             Index resumed_step,
-            const std::function<void(const nlohmann::json&)>& kept = {},
-            const std::function<bool(const nlohmann::json& line, Index step)>& stays = {});
+            const Kept& kept = {},
+            const Stays& stays = {});
 
   // How many lines of the earlier run could not be read and were left out, half a line at the end
   // of the file included; in words that begin with its path, or nothing where there are none.

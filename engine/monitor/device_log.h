@@ -1,5 +1,5 @@
-// DIR/devices.jsonl of a run: a line for each second and rank, see monitor_sample.h. Rank 0 alone
-// has it.
+// DIR/devices.jsonl of a run: a line for each second and rank, see run_files/device_sample.h. Rank
+// 0 alone has it.
 
 #pragma once
 
@@ -39,14 +39,11 @@ class DeviceLog {
     std::map<int, Meter> boards;  // by rank
     std::optional<Meter> cluster;
 
-    void take_in(const nlohmann::json& line);
+    void take_in(const DeviceLine& line);
   };
 
   Kept kept_;  // set while lines_ is read: so declared before it
   JsonLines lines_;
 };
-
-// What the source of a meter of the whole cluster ends with.
-inline constexpr const char* kClusterSuffix = " (cluster)";
 
 }  // namespace tessera::engine

@@ -12,7 +12,7 @@ namespace tessera::engine {
 namespace {
 
 double or_unknown(const std::optional<double>& value) {
-  return value.value_or(kNotKnown);
+  return value.value_or(kUnknown);
 }
 
 double waited_s(const Pulse* pulse) {
@@ -74,8 +74,8 @@ DeviceSampler::DeviceSampler(Options options)
   }
 }
 
-MonitorSample DeviceSampler::take() {
-  MonitorSample sample;
+DeviceSample DeviceSampler::take() {
+  DeviceSample sample;
   const ProcessTimes times = process_times();
   sample.cpu_user_s = times.user_s;
   sample.cpu_system_s = times.system_s;

@@ -10,11 +10,11 @@
 
 #include "engine/comm/patience.h"
 #include "engine/monitor/board_sensors.h"
-#include "engine/monitor/monitor_sample.h"
 #include "engine/monitor/network_counters.h"
 #include "engine/monitor/process_usage.h"
 #include "engine/power/open_meter.h"
 #include "engine/power/power_sampler.h"
+#include "engine/run_files/device_sample.h"
 
 namespace tessera::engine {
 
@@ -51,7 +51,7 @@ class DeviceSampler {
   explicit DeviceSampler(Options options);
 
   // All but time and step. Meters are not waited for.
-  [[nodiscard]] MonitorSample take();
+  [[nodiscard]] DeviceSample take();
 
   // What failed since the last call, a sentence each without a full stop; once for each meter.
   [[nodiscard]] std::vector<std::string> new_problems();

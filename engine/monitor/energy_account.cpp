@@ -45,7 +45,7 @@ EnergyAccount::EnergyAccount(int ranks, const RunEnergy& before)
   said_.of_rank_j.resize(boards_.size());
 }
 
-void EnergyAccount::add(int rank, const MonitorSample& sample) {
+void EnergyAccount::add(int rank, const DeviceSample& sample) {
   boards_[static_cast<std::size_t>(rank)] = {
       sample.t_s, sample.energy_j, sample.power_w, sample.gap_s};
   if (rank == 0) {
@@ -53,7 +53,7 @@ void EnergyAccount::add(int rank, const MonitorSample& sample) {
   }
 }
 
-MonitorSample EnergyAccount::since_start(int rank, MonitorSample sample) const {
+DeviceSample EnergyAccount::since_start(int rank, DeviceSample sample) const {
   sample.energy_j += before_.of_rank_j[static_cast<std::size_t>(rank)].value_or(0);
   sample.cluster_energy_j += before_.total_j.value_or(0);
   return sample;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/monitor/monitor_sample.h"
+#include "engine/run_files/device_sample.h"
 
 namespace tessera::engine {
 
@@ -37,10 +37,10 @@ class EnergyAccount {
   explicit EnergyAccount(int ranks, const RunEnergy& before = {});
 
   // Samples of one rank in the order of their times.
-  void add(int rank, const MonitorSample& sample);
+  void add(int rank, const DeviceSample& sample);
 
   // With what was used before added to the energies of a sample.
-  [[nodiscard]] MonitorSample since_start(int rank, MonitorSample sample) const;
+  [[nodiscard]] DeviceSample since_start(int rank, DeviceSample sample) const;
 
   // As of a moment of the run's clock. Never less than what was said before.
   [[nodiscard]] RunEnergy at(double t_s);
@@ -53,8 +53,8 @@ class EnergyAccount {
  private:
   struct Meter {
     double t_s = 0;
-    double energy_j = kNotKnown;  // of this process
-    double power_w = kNotKnown;
+    double energy_j = kUnknown;  // of this process
+    double power_w = kUnknown;
     double gap_s = 0;
 
     [[nodiscard]] std::optional<double> at(double now_s) const;

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/run_files/record_fields.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
+
+static auto fields_of(const RankMeter& /*meter*/) {
+  return std::tuple{Field("source", &RankMeter::source),
+                    Field("estimated", &RankMeter::estimated),
+                    Field("error", &RankMeter::relative_error),
+                    Field("cluster", &RankMeter::cluster)};
+}
 
 namespace {
 
@@ -39,27 +46,32 @@ RankMeter rank_meter(const MeterDescription& description) {
 }
 
 std::string to_line(const std::vector<RankMeter>& meters) {
-  auto json = nlohmann::json::array();
-  for (const RankMeter& meter : meters) {
-    json.push_back({{"source", meter.source},
-                    {"estimated", meter.estimated},
-                    {"error", meter.relative_error.value_or(-1)},
-                    {"cluster", meter.cluster}});
-  }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return record_text(meters);
 }
 
 std::vector<RankMeter> meters_of_line(const std::string& line) {
-  std::vector<RankMeter> meters;
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  for (const auto& one : json.is_array() ? json : nlohmann::json::array()) {
-    const double error = one.value("error", -1.0);
-    meters.push_back({one.value("source", ""),
-                      one.value("estimated", false),
-                      error < 0 ? std::nullopt : std::optional(error),
-                      one.value("cluster", false)});
+  return record_of<std::vector<RankMeter>>(RecordJson::parse(line, nullptr, false));
+}
+
+DeviceLine measured_line(const DeviceSample& sample, const std::vector<RankMeter>& meters) {
+  DeviceLine line{sample};
+  bool has_board = false;
+  bool has_cluster = false;
+  for (const RankMeter& meter : meters) {
+    (meter.cluster ? has_cluster : has_board) = true;
+    if (!meter.cluster || !has_board) {
+      line.power_source = meter.source + (meter.cluster ? kClusterSuffix : "");
+    }
   }
-  return meters;
+  if (has_cluster && !has_board) {
+    line.power_w = sample.cluster_power_w;
+    line.energy_j = sample.cluster_energy_j;
+  }
+  if (!has_cluster || !has_board) {
+    line.cluster_power_w = kUnknown;
+    line.cluster_energy_j = kUnknown;
+  }
+  return line;
 }
 
 std::string energy_text(double total_j,

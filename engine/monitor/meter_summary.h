@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/power/power_meter.h"
+#include "engine/run_files/device_sample.h"
 
 namespace tessera::engine {
 
@@ -24,6 +25,11 @@ struct RankMeter {
 // One line of JSON, and back. Throws nothing: what is no such line has no meters.
 [[nodiscard]] std::string to_line(const std::vector<RankMeter>& meters);
 [[nodiscard]] std::vector<RankMeter> meters_of_line(const std::string& line);
+
+// A sample of a rank with those meters, without the rank's name. The power of the whole cluster
+// stands for that of the board where the rank has no meter of its own, and else beside it.
+[[nodiscard]] DeviceLine measured_line(const DeviceSample& sample,
+                                       const std::vector<RankMeter>& meters);
 
 // "energy of the run: 12.3 kJ (hwmon:ina226 of pi1; table:Raspberry Pi 3 of pi2, pi3, estimated,
 // +-25 %)", without its end. `meters` and `hosts` are those of ranks; `gap_s`: for how long nothing

@@ -27,8 +27,8 @@ std::vector<std::byte> letter_of(Kind kind, std::span<const std::byte> content) 
   return letter;
 }
 
-std::optional<MonitorSample> sample_in(const std::vector<std::byte>& letter) {
-  MonitorSample sample;
+std::optional<DeviceSample> sample_in(const std::vector<std::byte>& letter) {
+  DeviceSample sample;
   if (letter.size() != 1 + sizeof sample || letter[0] != static_cast<std::byte>(Kind::Sample)) {
     return std::nullopt;
   }
@@ -47,17 +47,6 @@ DeviceSampler sampler_of(const MonitorOptions& options,
                         .interface = own_interface(),
                         .pulse = communicator.pulse(),
                         .meters = meters_of_rank(options.meters, hosts, communicator.rank())});
-}
-
-LineTexts line_texts(const std::string& host, const std::vector<RankMeter>& meters) {
-  LineTexts texts{.host = json_string(host)};
-  for (const RankMeter& meter : meters) {
-    (meter.cluster ? texts.has_cluster_meter : texts.has_board_meter) = true;
-    if (!meter.cluster || !texts.has_board_meter) {
-      texts.power_source = json_string(meter.source + (meter.cluster ? kClusterSuffix : ""));
-    }
-  }
-  return texts;
 }
 
 // Of a run that goes on, by the last power until it does.
@@ -122,7 +111,6 @@ void Monitor::exchange_meters() {
   }
   for (const std::string& line : texts_of_ranks(*communicator_, to_line(mine))) {
     meters_.push_back(meters_of_line(line));
-    texts_.push_back(line_texts(hosts_[texts_.size()], meters_.back()));
   }
 }
 
@@ -155,14 +143,14 @@ bool Monitor::sleep_until(double t_s) {
 }
 
 void Monitor::take_sample() {
-  MonitorSample sample = sampler_.take();
+  DeviceSample sample = sampler_.take();
   sample.t_s = clock_->t_s();
   sample.step = step_;
   (void)mailbox_.post(letter_of(Kind::Sample, bytes_of(&std::as_const(sample), 1)));
   look_at_throttling(sample);
 }
 
-void Monitor::look_at_throttling(const MonitorSample& sample) {
+void Monitor::look_at_throttling(const DeviceSample& sample) {
   if (!is_first_on_host(hosts_, communicator_->rank())) {
     return;
   }
@@ -183,10 +171,11 @@ void Monitor::collect() {
     if (const auto sample = sample_in(letter.bytes)) {
       const std::lock_guard lock(account_mutex_);
       account_.add(letter.from, *sample);
-      lines += line_of(account_.since_start(letter.from, *sample),
-                       letter.from,
-                       texts_[static_cast<std::size_t>(letter.from)]) +
-               "\n";
+      const auto rank = static_cast<std::size_t>(letter.from);
+      DeviceLine line = measured_line(account_.since_start(letter.from, *sample), meters_[rank]);
+      line.rank = letter.from;
+      line.host = hosts_[rank];
+      lines += line_of(line) + "\n";
     } else if (!letter.bytes.empty() &&
                letter.bytes[0] == static_cast<std::byte>(Kind::Throttling)) {
       if (options_.throttling) {

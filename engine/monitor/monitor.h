@@ -24,9 +24,9 @@
 #include "engine/monitor/device_sampler.h"
 #include "engine/monitor/energy_account.h"
 #include "engine/monitor/meter_summary.h"
-#include "engine/monitor/monitor_sample.h"
 #include "engine/monitor/throttle_watch.h"
 #include "engine/power/meter_spec.h"
+#include "engine/run_files/device_sample.h"
 #include "engine/system/clock.h"
 
 namespace tessera::engine {
@@ -92,7 +92,7 @@ class Monitor {
   bool sleep_until(double t_s);
   void take_sample();
   void post_problems();
-  void look_at_throttling(const MonitorSample& sample);
+  void look_at_throttling(const DeviceSample& sample);
   void collect();
   void warn(const std::string& text) const;
   void write(const std::string& lines);
@@ -111,7 +111,6 @@ class Monitor {
   std::vector<std::string> hosts_;
   ThrottleWatch throttle_watch_;                // of the thread
   std::vector<std::vector<RankMeter>> meters_;  // of ranks
-  std::vector<LineTexts> texts_;                // of ranks
   std::mutex account_mutex_;                    // of the account
   EnergyAccount account_;
   double stood_s_ = 0;  // before it began, of a run that goes on: without samples

@@ -20,7 +20,7 @@ std::string words_of_flags(unsigned flags) {
   return text;
 }
 
-std::string words_of_heat(const MonitorSample& sample) {
+std::string words_of_heat(const DeviceSample& sample) {
   std::string text;
   if (std::isfinite(sample.temperature_c)) {
     text += fmt::format("; {:.0f} °C", sample.temperature_c);
@@ -33,7 +33,7 @@ std::string words_of_heat(const MonitorSample& sample) {
 
 }  // namespace
 
-std::optional<std::string> ThrottleWatch::look(const MonitorSample& sample) {
+std::optional<std::string> ThrottleWatch::look(const DeviceSample& sample) {
   constexpr unsigned kNow = 0xf;
   constexpr double kOver_s = 10;
   if (!std::isfinite(sample.throttled)) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/monitor/monitor_sample.h"
+#include "engine/run_files/device_sample.h"
 
 namespace tessera::engine {
 
@@ -15,7 +15,7 @@ class ThrottleWatch {
   // or more of the flags of now (bits 0 to 3, see BoardSensors::throttled()) are new, or that there
   // have been none for ten seconds, so that flags that flicker are told once. Samples without flags
   // change nothing.
-  [[nodiscard]] std::optional<std::string> look(const MonitorSample& sample);
+  [[nodiscard]] std::optional<std::string> look(const DeviceSample& sample);
 
  private:
   unsigned told_ = 0;  // flags that are told and not over

@@ -1,59 +1,23 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "engine/chart/bar_chart.h"
 #include "engine/chart/markup.h"
 #include "engine/chart/matrix_chart.h"
 #include "engine/page/sections.h"
 #include "engine/page/test_section.h"
+#include "engine/run_files/test_results.h"
 
 namespace tessera::engine {
 
-using Json = nlohmann::json;
-
 namespace {
 
-struct ClassResult {
-  std::string name;
-  Index pictures = 0;
-  double recall = kUnknown;
-  double precision = kUnknown;
-};
-
-struct Classification {
-  std::vector<ClassResult> classes;
-  std::vector<std::vector<std::int64_t>> confusion;  // [label][predicted]; empty: too many classes
-  std::string prefix;                                // of ids
-};
-
-double number_or_unknown(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : kUnknown;
-}
-
-// Throws Json::exception where it is something else.
-Classification classification(const Json& json, const std::string& prefix) {
-  Classification result;
-  result.prefix = prefix;
-  for (const Json& each : json.at("classes")) {
-    result.classes.push_back({each.at("name").get<std::string>(),
-                              each.value("pictures", Index{0}),
-                              number_or_unknown(each, "recall"),
-                              number_or_unknown(each, "precision")});
-  }
-  if (json.contains("confusion")) {
-    result.confusion = json.at("confusion").get<std::vector<std::vector<std::int64_t>>>();
-  }
-  return result;
-}
-
-BarChart class_chart(const Classification& result) {
+BarChart class_chart(const ClassificationResults& result, const std::string& prefix) {
   constexpr std::size_t kMost = 30;
   std::vector<ClassResult> classes = result.classes;
   BarChart chart;
-  chart.id = result.prefix + "classes-chart";
+  chart.id = prefix + "classes-chart";
   chart.title = "Recall and precision of each class";
   chart.unit = Unit::Share;
   chart.parts = {{"recall", 0}, {"precision", 1}};
@@ -74,9 +38,9 @@ BarChart class_chart(const Classification& result) {
   return chart;
 }
 
-MatrixChart confusion_chart(const Classification& result) {
+MatrixChart confusion_chart(const ClassificationResults& result, const std::string& prefix) {
   MatrixChart chart;
-  chart.id = result.prefix + "confusion";
+  chart.id = prefix + "confusion";
   chart.title = "Confusion matrix";
   chart.row_name = "class";
   chart.column_name = "taken for";
@@ -88,7 +52,7 @@ MatrixChart confusion_chart(const Classification& result) {
 }
 
 // The pairs that are confused most, as a table.
-std::string most_confused(const Classification& result) {
+std::string most_confused(const ClassificationResults& result) {
   struct Pair {
     std::size_t label = 0;
     std::size_t predicted = 0;
@@ -121,12 +85,16 @@ std::string most_confused(const Classification& result) {
                              "</div></div>\n";
 }
 
-std::string classes_html(const Json& evaluation, const std::string& prefix) {
-  const Classification result = classification(evaluation, prefix);
-  const bool drawn = !is_empty(confusion_chart(result));
-  const std::string html = bar_chart_html(class_chart(result)) +
-                           matrix_chart_html(confusion_chart(result)) +
-                           (drawn && result.classes.size() <= 12 ? "" : most_confused(result));
+std::optional<std::string> classes_html(const std::string& evaluation, const std::string& prefix) {
+  const auto result = classification_results(evaluation);
+  if (!result) {
+    return std::nullopt;
+  }
+  const MatrixChart confusion = confusion_chart(*result, prefix);
+  const bool drawn = !is_empty(confusion);
+  const std::string html = bar_chart_html(class_chart(*result, prefix)) +
+                           matrix_chart_html(confusion) +
+                           (drawn && result->classes.size() <= 12 ? "" : most_confused(*result));
   return html.empty() ? "" : "<div class=\"grid-of-2\">\n" + html + "</div>\n";
 }
 

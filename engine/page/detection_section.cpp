@@ -1,125 +1,59 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "engine/chart/line_chart.h"
 #include "engine/chart/markup.h"
 #include "engine/chart/matrix_chart.h"
 #include "engine/page/sections.h"
 #include "engine/page/test_section.h"
+#include "engine/run_files/test_results.h"
 
 namespace tessera::engine {
 
-using Json = nlohmann::json;
-
 namespace {
-
-double share_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : kUnknown;
-}
 
 std::string share_cell(double share) {
   return quantity_text(share, Unit::Share);
 }
 
-struct DetectedClass {
-  std::string name;
-  Index objects = 0;
-  double ap = kUnknown;
-  double precision = kUnknown;
-  double recall = kUnknown;
-  double f1 = kUnknown;
-  Index right = 0;
-  Index wrong = 0;
-  Index missed = 0;
-};
-
-struct ClassCurves {
-  std::size_t label = 0;
-  std::vector<double> precision;
-  std::vector<double> f1;
-};
-
-// evaluation.json of a detector, see detection_report.h.
-struct DetectionResult {
-  std::vector<DetectedClass> classes;
-  std::vector<std::vector<std::int64_t>> confusion;  // empty: too many classes
-  double score = kUnknown;                           // from which boxes are counted
-  double overlap = kUnknown;
-  ClassCurves mean;                 // empty: there were no objects
-  std::vector<ClassCurves> curves;  // of some classes
-  double best_f1 = kUnknown;
-  double best_score = kUnknown;
-  Table figures;
-  std::string prefix;  // of ids
-};
-
-Table figures_table(const Json& json) {
-  const Json& coco = json.at("coco");
+// A table of the three programs' figures.
+Table figures_table(const DetectionResults& result, const TestHead& head) {
   Table table{{"program", "value"}, {}};
   const auto add = [&](const char* name, double value) {
     table.rows.push_back({name, share_cell(value)});
   };
-  add("COCO, IoU 0.50 to 0.95", share_at(coco, "AP"));
-  add("COCO, IoU 0.50", share_at(coco, "AP50"));
-  add("COCO, IoU 0.75", share_at(coco, "AP75"));
-  add("COCO, small objects", share_at(coco, "APs"));
-  add("COCO, medium objects", share_at(coco, "APm"));
-  add("COCO, large objects", share_at(coco, "APl"));
-  add("VOC up to 2009, 11 recalls", share_at(json, "voc_11_points"));
-  add("VOC from 2010, all recalls", share_at(json, "voc_all_points"));
-  add("Darknet, all recalls", share_at(json, "map50"));
+  const auto coco = [&](const char* name, const char* key) {
+    const auto found = result.coco.find(key);
+    add(name, found == result.coco.end() ? kUnknown : found->second);
+  };
+  coco("COCO, IoU 0.50 to 0.95", "AP");
+  coco("COCO, IoU 0.50", "AP50");
+  coco("COCO, IoU 0.75", "AP75");
+  coco("COCO, small objects", "APs");
+  coco("COCO, medium objects", "APm");
+  coco("COCO, large objects", "APl");
+  add("VOC up to 2009, 11 recalls", result.voc_11_points);
+  add("VOC from 2010, all recalls", result.voc_all_points);
+  add("Darknet, all recalls", head.map50);
   return table;
 }
 
-// Throws Json::exception where it is something else.
-DetectionResult detection_result(const Json& json, const std::string& prefix) {
-  DetectionResult result;
-  result.prefix = prefix;
-  for (const Json& each : json.at("classes")) {
-    result.classes.push_back({each.at("name").get<std::string>(),
-                              each.value("objects", Index{0}),
-                              share_at(each, "ap50"),
-                              share_at(each, "precision"),
-                              share_at(each, "recall"),
-                              share_at(each, "f1"),
-                              each.value("right", Index{0}),
-                              each.value("wrong", Index{0}),
-                              each.value("missed", Index{0})});
-  }
-  result.figures = figures_table(json);
-  result.score = share_at(json, "score");
-  result.overlap = share_at(json, "iou");
-  if (json.contains("confusion")) {
-    result.confusion = json.at("confusion").get<std::vector<std::vector<std::int64_t>>>();
-  }
-  if (json.contains("curves")) {
-    const Json& curves = json.at("curves");
-    const auto values = [](const Json& from, const char* key) {
-      return from.at(key).get<std::vector<double>>();
-    };
-    result.mean = {0, values(curves, "precision"), values(curves, "f1")};
-    result.best_f1 = share_at(curves, "best_f1");
-    result.best_score = share_at(curves, "best_f1_score");
-    for (const Json& each : curves.at("classes")) {
-      result.curves.push_back(
-          {each.at("class").get<std::size_t>(), values(each, "precision"), values(each, "f1")});
-    }
-  }
-  return result;
+const DetectedClass* class_at(const DetectionResults& result, Index label) {
+  const bool is_there = label < std::ssize(result.classes);
+  return is_there ? &result.classes[static_cast<std::size_t>(label)] : nullptr;
 }
 
-double ap_of(const DetectionResult& result, std::size_t label) {
-  const double ap = label < result.classes.size() ? result.classes[label].ap : kUnknown;
-  return known(ap) ? ap : 0;
+double ap_of(const DetectionResults& result, Index label) {
+  const DetectedClass* const found = class_at(result, label);
+  return found != nullptr && known(found->ap50) ? found->ap50 : 0;
 }
 
 // As many as have colours of their own beside the mean: of more classes the best and the worst.
-std::vector<ClassCurves> drawn_curves(const DetectionResult& result) {
+std::vector<ClassCurves> drawn_curves(const DetectionResults& result) {
   constexpr std::size_t kMost = kColours - 1;
-  std::vector<ClassCurves> curves = result.curves;
+  std::vector<ClassCurves> curves =
+      result.curves ? result.curves->classes : std::vector<ClassCurves>();
   if (curves.size() > kMost) {
     std::stable_sort(curves.begin(), curves.end(), [&](const auto& a, const auto& b) {
       return ap_of(result, a.label) > ap_of(result, b.label);
@@ -138,13 +72,13 @@ std::vector<Point> curve_points(const std::vector<double>& values) {
   return points;
 }
 
-LineChart curve_chart(const DetectionResult& result,
-                      const char* id,
+LineChart curve_chart(const DetectionResults& result,
+                      const std::string& id,
                       const char* title,
                       const char* x_name,
                       std::vector<double> ClassCurves::*values) {
   LineChart chart;
-  chart.id = result.prefix + id;
+  chart.id = id;
   chart.title = title;
   chart.x_name = x_name;
   chart.x_unit = Unit::Share;
@@ -154,13 +88,15 @@ LineChart curve_chart(const DetectionResult& result,
   const std::vector<ClassCurves> drawn = drawn_curves(result);
   int colour = 0;
   for (const ClassCurves& each : drawn) {
-    const std::string name = each.label < result.classes.size() ? result.classes[each.label].name
-                                                                : fmt::format("{}", each.label);
+    const DetectedClass* const found = class_at(result, each.label);
+    const std::string name = found == nullptr ? fmt::format("{}", each.label) : found->name;
     chart.series.push_back(
         {name, curve_points(each.*values), ++colour % kColours, LineLook::Faint});
   }
-  chart.series.push_back({"mean", curve_points(result.mean.*values), 0});
-  if (drawn.size() < result.curves.size()) {
+  const MeanCurves curves = result.curves.value_or(MeanCurves());
+  const ClassCurves mean{.precision = curves.precision, .f1 = curves.f1};
+  chart.series.push_back({"mean", curve_points(mean.*values), 0});
+  if (drawn.size() < curves.classes.size()) {
     chart.note =
         "The mean of all classes, and of the classes the three with the highest and the "
         "three with the lowest average precision.";
@@ -168,22 +104,22 @@ LineChart curve_chart(const DetectionResult& result,
   return chart;
 }
 
-LineChart f1_chart(const DetectionResult& result) {
+LineChart f1_chart(const DetectionResults& result, const std::string& prefix) {
   LineChart chart =
-      curve_chart(result, "f1", "F1 of boxes from a score on", "score", &ClassCurves::f1);
-  if (known(result.best_f1)) {
+      curve_chart(result, prefix + "f1", "F1 of boxes from a score on", "score", &ClassCurves::f1);
+  if (result.curves && known(result.curves->best_f1)) {
     const std::string best = fmt::format("The highest mean is {}, at a score of {:.2f}.",
-                                         share_cell(result.best_f1),
-                                         result.best_score);
-    chart.marks.push_back({result.best_score, "", best});
+                                         share_cell(result.curves->best_f1),
+                                         result.curves->best_f1_score);
+    chart.marks.push_back({result.curves->best_f1_score, "", best});
     chart.note = best + (chart.note.empty() ? "" : " ") + chart.note;
   }
   return chart;
 }
 
-MatrixChart found_chart(const DetectionResult& result) {
+MatrixChart found_chart(const DetectionResults& result, const std::string& prefix) {
   MatrixChart chart;
-  chart.id = result.prefix + "confusion";
+  chart.id = prefix + "confusion";
   chart.title = "Confusion matrix";
   chart.row_name = "object";
   chart.column_name = "found as";
@@ -192,18 +128,18 @@ MatrixChart found_chart(const DetectionResult& result) {
   }
   chart.names.emplace_back("background");
   chart.cells = result.confusion;
-  if (known(result.score) && known(result.overlap)) {
+  if (known(result.score) && known(result.iou)) {
     chart.note = fmt::format(
         "Boxes with a score of {} or more. Each is that of the object of its class that it "
         "overlaps most, by more than {}; where that has one already, of one of another class that "
         "has none; else of background.",
         result.score,
-        result.overlap);
+        result.iou);
   }
   return chart;
 }
 
-std::string class_table(const DetectionResult& result) {
+std::string class_table(const DetectionResults& result, const std::string& prefix) {
   constexpr std::size_t kMost = 100;
   std::vector<DetectedClass> classes = result.classes;
   std::string note = known(result.score)
@@ -214,7 +150,7 @@ std::string class_table(const DetectionResult& result) {
                          : "";
   if (classes.size() > kMost) {
     std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
-      return (known(a.ap) ? a.ap : 2) < (known(b.ap) ? b.ap : 2);
+      return (known(a.ap50) ? a.ap50 : 2) < (known(b.ap50) ? b.ap50 : 2);
     });
     classes.resize(kMost);
     note += fmt::format(" The {} of {} classes with the lowest AP.", kMost, result.classes.size());
@@ -223,7 +159,7 @@ std::string class_table(const DetectionResult& result) {
   for (const DetectedClass& each : classes) {
     table.rows.push_back({each.name,
                           fmt::format("{}", each.objects),
-                          share_cell(each.ap),
+                          share_cell(each.ap50),
                           share_cell(each.precision),
                           share_cell(each.recall),
                           share_cell(each.f1),
@@ -231,30 +167,38 @@ std::string class_table(const DetectionResult& result) {
                           fmt::format("{}", each.wrong),
                           fmt::format("{}", each.missed)});
   }
-  return "<figure id=\"" + result.prefix +
+  return "<figure id=\"" + prefix +
          "classes-table\"><figcaption><b>Each class</b></figcaption>\n<div "
          "class=\"scroll\">" +
          table_html(table) + "</div>\n" +
          (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>\n") + "</figure>\n";
 }
 
-std::string figures_html(const DetectionResult& result) {
-  return "<figure id=\"" + result.prefix +
+std::string figures_html(const Table& figures, const std::string& prefix) {
+  return "<figure id=\"" + prefix +
          "average-precision\"><figcaption><b>Three programs' mean average "
          "precision</b></figcaption>\n<div class=\"scroll\">" +
-         table_html(result.figures) +
+         table_html(figures) +
          "</div>\n<p class=\"note\">COCO gives an object to the best box that is left, VOC and "
          "Darknet to the first box that overlaps most with it.</p></figure>\n";
 }
 
-std::string detection_html(const Json& evaluation, const std::string& prefix) {
-  const DetectionResult result = detection_result(evaluation, prefix);
+std::optional<std::string> detection_html(const std::string& evaluation,
+                                          const std::string& prefix) {
+  const auto result = detection_results(evaluation);
+  if (!result) {
+    return std::nullopt;
+  }
   std::string html = "<div class=\"grid-of-2\">\n";
-  html += line_chart_html(curve_chart(
-      result, "precision-recall", "Precision over recall", "recall", &ClassCurves::precision));
-  html += line_chart_html(f1_chart(result));
-  html += "<div class=\"stack\">\n" + class_table(result) + figures_html(result) + "</div>\n";
-  html += matrix_chart_html(found_chart(result));
+  html += line_chart_html(curve_chart(*result,
+                                      prefix + "precision-recall",
+                                      "Precision over recall",
+                                      "recall",
+                                      &ClassCurves::precision));
+  html += line_chart_html(f1_chart(*result, prefix));
+  html += "<div class=\"stack\">\n" + class_table(*result, prefix) +
+          figures_html(figures_table(*result, test_head(evaluation)), prefix) + "</div>\n";
+  html += matrix_chart_html(found_chart(*result, prefix));
   return html + "</div>\n";
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "engine/page/step_series.h"
+#include "engine/run_view/run_figures.h"
 
 namespace tessera::engine {
 

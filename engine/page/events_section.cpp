@@ -36,7 +36,7 @@ PageSection events_section(const RunData& run) {
     return time_of(a) < time_of(b);
   });
   if (events.size() > kMost) {
-    std::erase_if(events, [](const RunEvent& event) { return is_routine(event.kind); });
+    std::erase_if(events, is_routine);
   }
   if (events.size() > kMost) {
     events.erase(events.begin(), events.end() - kMost);

@@ -8,11 +8,11 @@
 
 #include "engine/chart/markup.h"
 #include "engine/chart/unit.h"
-#include "engine/files/run_files.h"
 #include "engine/page/device_series.h"
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
+#include "engine/run_files/names.h"
 #include "engine/run_view/run_figures.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/training_figures.h"
@@ -98,23 +98,7 @@ std::string step_time_figure(const RunData& run) {
 
 // Time with the run going: interruptions do not count, but for what faults took.
 std::string time_figure(const RunData& run) {
-  double last_s = kUnknown;
-  for (const auto& [rank, device] : run.devices) {
-    if (!device.samples.empty() && !(last_s >= device.samples.back().t_s)) {
-      last_s = device.samples.back().t_s;
-    }
-  }
-  for (const RunEvent& event : run.events) {
-    if (known(event.t_s) && !(last_s >= event.t_s)) {
-      last_s = event.t_s;
-    }
-  }
-  if (!known(last_s)) {
-    last_s = 0;
-    for (const StepRecord& step : run.steps) {
-      last_s += known(step.step_s) ? static_cast<double>(step.lines) * step.step_s : 0;
-    }
-  }
+  const double last_s = progress_of(run).elapsed_s;
   const std::string note = run.faults.lost_s > 0
                                ? fmt::format("of training and tests, {} of it lost by faults",
                                              duration_text(run.faults.lost_s))
@@ -211,12 +195,12 @@ std::string choice_text(const RunData& run) {
 }
 
 // "2, synchronised by local:8"
-std::string replicas_text(const RunInfo& info) {
+std::string replicas_text(const RunSummary& info) {
   return info.replicas > 1 ? fmt::format("{}, synchronised by {}", info.replicas, info.sync) : "";
 }
 
 // By rank 0, which has the run folder; pictures that are kept are not in it.
-std::string written_text(const RunInfo& info) {
+std::string written_text(const RunSummary& info) {
   constexpr double kHour_s = 3600;
   constexpr double kShortest_s = 60;  // for a rate that means something
   if (!known(info.written_bytes)) {
@@ -234,20 +218,21 @@ std::string written_text(const RunInfo& info) {
 }
 
 // "in memory, 12.3 MiB: found decoded 2280 times, decoded 114 times"
-std::string cache_text(const RunInfo& info) {
-  if (info.cache_place.empty()) {
+std::string cache_text(const RunSummary& info) {
+  if (!info.cache) {
     return "";
   }
-  if (info.cache_place == "off") {
+  const PictureCacheUse& cache = *info.cache;
+  if (cache.place == "off") {
     return "decoded in every epoch (--cache off)";
   }
-  const bool in_memory = info.cache_place == "memory";
-  std::string text = "decoded once, in " + (in_memory ? "memory" : info.cache_place);
-  if (known(info.cache_kept) && known(info.cache_decoded) && info.cache_bytes > 0) {
+  const bool in_memory = cache.place == "memory";
+  std::string text = "decoded once, in " + (in_memory ? "memory" : cache.place);
+  if (known(cache.kept) && known(cache.decoded) && cache.bytes > 0) {
     text += fmt::format(", {}: decoded {:.0f} times, found decoded {:.0f} times",
-                        quantity_text(info.cache_bytes, Unit::Bytes),
-                        info.cache_decoded,
-                        info.cache_kept);
+                        quantity_text(cache.bytes, Unit::Bytes),
+                        cache.decoded,
+                        cache.kept);
   }
   return text;
 }
@@ -268,7 +253,7 @@ std::string key_figures_html(const RunData& run) {
 std::string facts_html(const RunData& run) {
   std::string rows;
   if (run.info) {
-    const RunInfo& info = *run.info;
+    const RunSummary& info = *run.info;
     add_fact(rows, "Model", info.model);
     std::string data = info.data;
     if (info.training_pictures > 0) {
@@ -284,10 +269,10 @@ std::string facts_html(const RunData& run) {
     add_fact(rows, "Cut", run.plan ? cuts_text(*run.plan) : "");
     add_fact(rows, "Replicas", replicas_text(info));
     add_fact(rows, "Not exact", fmt::format("{}", fmt::join(info.inexact, "; ")));
-    add_fact(rows, "Messages sent", described(info.sent));
+    add_fact(rows, "Messages sent", described(info.sent()));
     add_fact(rows, "Written to disk", written_text(info));
     add_fact(rows, "Images per step", whole_number(info.batch));
-    add_fact(rows, "Seed", whole_number(info.seed));
+    add_fact(rows, "Seed", info.seed > 0 ? fmt::format("{}", info.seed) : "");
     add_fact(rows, "Started", info.started);
     add_fact(rows, "Ended", info.ended);
     add_fact(rows, "Command", info.command);

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "engine/chart/markup.h"
-#include "engine/files/run_files.h"
 #include "engine/page/sections.h"
+#include "engine/run_files/names.h"
 
 namespace tessera::engine {
 

@@ -95,14 +95,4 @@ std::vector<Mark> time_marks(const RunData& run) {
   return marks(run, [](const RunEvent& event) { return event.t_s; });
 }
 
-double median_known(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !known(value); });
-  if (values.empty()) {
-    return kUnknown;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace tessera::engine

@@ -21,7 +21,4 @@ void add_smoothed(LineChart& chart, const std::string& name, std::vector<Point> 
 [[nodiscard]] std::vector<Mark> step_marks(const RunData& run);
 [[nodiscard]] std::vector<Mark> time_marks(const RunData& run);
 
-// The median of those that are known; NaN of none.
-[[nodiscard]] double median_known(std::vector<double> values);
-
 }  // namespace tessera::engine

@@ -8,6 +8,7 @@
 #include "engine/page/sections.h"
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
+#include "engine/run_view/run_figures.h"
 
 namespace tessera::engine {
 
@@ -58,7 +59,7 @@ std::string advice(const RunData& run) {
     loading_s += known(timing.loading_s) ? steps * timing.loading_s : 0;
   }
   const bool waits = step_s > 0 && loading_s > step_s / 2;
-  return waits && run.info && run.info->cache_place == "off"
+  return waits && run.info && run.info->cache && run.info->cache->place == "off"
              ? "Waiting for pictures takes most of the time, and each is decoded in every epoch: "
                "with --cache memory or --cache FOLDER it is decoded once."
              : "";

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "engine/page/sections.h"
@@ -14,12 +14,13 @@ struct TestWords {
   const char* missing;  // "Accuracy of each class": evaluation.json is missing
 };
 
-// `html_of` makes it of the evaluation's file; ids of elements begin with `prefix`. It may throw
-// nlohmann::json::exception where the file is something else.
-[[nodiscard]] PageSection test_section(const RunData& run,
-                                       Test test,
-                                       const TestWords& words,
-                                       std::string (*html_of)(const nlohmann::json& evaluation,
-                                                              const std::string& prefix));
+// `html_of` makes it of the evaluation's file; ids of elements begin with `prefix`. Nothing where
+// the file is something else.
+[[nodiscard]] PageSection test_section(
+    const RunData& run,
+    Test test,
+    const TestWords& words,
+    std::optional<std::string> (*html_of)(const std::string& evaluation,
+                                          const std::string& prefix));
 
 }  // namespace tessera::engine

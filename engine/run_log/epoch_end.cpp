@@ -1,6 +1,6 @@
 #include "engine/run_log/epoch_end.h"
 
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/run_log/epoch_table.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/metrics_file.h"

@@ -9,13 +9,12 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/run_files/metrics.h"
 #include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMostRow = 1000;  // bytes of one
 
@@ -25,52 +24,42 @@ std::string titles(const std::string& score) {
 }
 
 // "3.5", or nothing where it is not known.
-std::string cell(const std::optional<double>& value) {
-  return value ? fmt::format("{:.9g}", *value) : "";
-}
-
-std::optional<double> number(const Json& line, const std::string& key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? std::optional(found->get<double>())
-                                                   : std::nullopt;
+std::string cell(double value) {
+  return known(value) ? fmt::format("{:.9g}", value) : "";
 }
 
 // What the lines of an epoch say together.
 struct EpochSums {
-  std::string score;  // the key of what tests say
   double steps = 0;
   double loss = 0;
   double seconds = 0;
   double images = 0;
-  std::optional<double> learning_rate = {};  // of the last step
-  std::optional<double> energy_j = {};       // until its test, where there is one
-  std::optional<double> test_loss = {};
-  std::optional<double> test_score = {};
+  double learning_rate = kUnknown;  // of the last step
+  double energy_j = kUnknown;       // until its test, where there is one
+  double test_loss = kUnknown;
+  double test_score = kUnknown;
 
-  void add(const Json& line) {
-    if (const auto tested_loss = number(line, "test_loss")) {
-      test_loss = tested_loss;
-      test_score = number(line, score);
-      energy_j = number(line, "energy_j");
-    }
-    const auto step_s = number(line, "step_s");
-    if (!step_s) {
+  void add(const StepRecord& step) {
+    const auto or_none = [](double number) { return known(number) ? number : 0; };
+    if (!known(step.step_s)) {
       return;
     }
     steps += 1;
-    loss += number(line, "loss").value_or(0);
-    seconds += *step_s;
-    images += *step_s * number(line, "images_per_s").value_or(0);
-    learning_rate = number(line, "learning_rate");
-    if (const auto energy = number(line, "energy_j")) {
-      energy_j = energy_j.value_or(0) + *energy;
-    }
+    loss += or_none(step.loss);
+    seconds += step.step_s;
+    images += step.step_s * or_none(step.images_per_s);
+    learning_rate = step.learning_rate;
+    energy_j = known(step.energy_j) ? or_none(energy_j) + step.energy_j : energy_j;
+  }
+
+  void add(const EvaluationRecord& test) {
+    test_loss = test.test_loss;
+    test_score = test.accuracy;
+    energy_j = test.energy_j;
   }
 
   [[nodiscard]] std::string row(Index step, double epoch) const {
-    const auto mean = [](double sum, double count) {
-      return count > 0 ? std::optional(sum / count) : std::nullopt;
-    };
+    const auto mean = [](double sum, double count) { return count > 0 ? sum / count : kUnknown; };
     return fmt::format("{},{},{},{},{},{},{},{},{}\n",
                        epoch_number(step, epoch),
                        step,
@@ -128,13 +117,16 @@ EpochTable::EpochTable(std::filesystem::path path,
 void EpochTable::add_epoch(Index step, double epoch) {
   std::ifstream file(metrics_);
   file.seekg(read_bytes_);
-  EpochSums sums{score_};
+  EpochSums sums;
   std::string text;
   while (std::getline(file, text) && !file.eof()) {  // without what ends before its line does
     read_bytes_ += std::ssize(text) + 1;
-    const auto line = Json::parse(text, nullptr, false);
-    if (line.is_object() && number(line, "step").value_or(0) > static_cast<double>(last_step_)) {
-      sums.add(line);
+    const auto record = metrics_record(nlohmann::ordered_json::parse(text, nullptr, false), score_);
+    if (const auto* const taken = record ? std::get_if<StepRecord>(&*record) : nullptr) {
+      taken->step > last_step_ ? sums.add(*taken) : void();
+    } else if (const auto* const tested =
+                   record ? std::get_if<EvaluationRecord>(&*record) : nullptr) {
+      tested->step > last_step_ ? sums.add(*tested) : void();
     }
   }
   last_step_ = step;

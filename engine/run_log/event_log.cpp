@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "engine/files/json_text.h"
+#include "engine/run_files/run_event.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -15,25 +15,13 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{1};
 
-// Results of training, which steps that are taken once more have again.
-bool is_checkpoint(const nlohmann::json& event) {
-  const auto kind = event.find("kind");
-  return kind != event.end() && *kind == "checkpoint";
-}
-
-bool is_test(const nlohmann::json& event) {
-  const auto kind = event.find("kind");
-  return kind != event.end() && (*kind == "best" || *kind == "epoch");
-}
-
 bool has_event(const std::filesystem::path& path,
                Index step,
-               bool (*is_wanted)(const nlohmann::json& event)) {
+               bool (*is_wanted)(const RunEvent& event)) {
   bool found = false;
   for_each_json_line(path, [&](const std::string& line) {
-    const auto event = nlohmann::json::parse(line, nullptr, false);
-    found = found || (event.is_object() && event.contains("step") && event["step"] == step &&
-                      is_wanted(event));
+    const auto event = run_event(nlohmann::ordered_json::parse(line, nullptr, false));
+    found = found || (event && event->step == step && is_wanted(*event));
   });
   return found;
 }
@@ -56,13 +44,14 @@ std::optional<std::string> EventLog::open(const std::filesystem::path& path,
   lines_.emplace(
       path,
       resumed_step,
-      [this](const nlohmann::json& line) {
-        const auto t_s = line.find("t_s");
-        last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
+      [this](const nlohmann::ordered_json& line) {
+        const double t_s = run_event(line).value_or(RunEvent()).t_s;
+        last_s_ = known(t_s) ? t_s : last_s_;
       },
       resumed_step == 0
-          ? std::function<bool(const nlohmann::json&, Index)>()
-          : [resumed_step, owes_test](const nlohmann::json& event, Index step) {
+          ? JsonLines::Stays()
+          : [resumed_step, owes_test](const nlohmann::ordered_json& line, Index step) {
+              const RunEvent event = run_event(line).value_or(RunEvent());
               return is_test(event) ? step < resumed_step || (step == resumed_step && !owes_test)
                      : is_checkpoint(event) ? step <= resumed_step
                                             : true;
@@ -86,23 +75,20 @@ void EventLog::add(const std::string& kind,
   if (!lock.owns_lock()) {
     return;
   }
-  using Json = nlohmann::ordered_json;
   // A run that goes on counts time from its last lines elsewhere, which may be earlier.
   const double t_s = clock_ ? clock_->t_s() - details.ago_s : 0;
   last_s_ = std::max(last_s_, std::round(1e3 * t_s) / 1e3);
-  Json event{{"t_s", last_s_},
-             {"step", step.value_or(step_)},
-             {"rank", rank < 0 ? Json() : Json(rank)},
-             {"kind", kind},
-             {"text", text}};
-  if (!details.device.empty()) {
-    event["device"] = details.device;
-  }
+  RunEvent event{.t_s = last_s_,
+                 .step = step.value_or(step_),
+                 .rank = rank,
+                 .kind = kind,
+                 .text = text,
+                 .device = details.device};
   if (details.cost) {
-    event["lost_s"] = std::round(1e3 * details.cost->lost_s) / 1e3;
-    event["repeated_steps"] = details.cost->repeated_steps;
+    event.lost_s = details.cost->lost_s;
+    event.repeated_steps = details.cost->repeated_steps;
   }
-  const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string line = line_of(event);
   if (!lines_) {
     early_ += line + "\n";
     return;

@@ -1,7 +1,7 @@
 #include "engine/run_log/memory_record.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/system/system_memory.h"
 #include "partitioner/base/quantities.h"
@@ -10,19 +10,6 @@
 namespace tessera::engine {
 
 using partitioner::MemoryUse;
-
-namespace {
-
-nlohmann::ordered_json to_json(const MemoryUse& use) {
-  nlohmann::ordered_json json;
-  for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
-    json[kind.name] = use.*kind.bytes;
-  }
-  json["total"] = use.total();
-  return json;
-}
-
-}  // namespace
 
 MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes) {
   MemoryUse use;
@@ -35,34 +22,30 @@ MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_byte
   return use;
 }
 
-std::string memory_json(const std::vector<MemoryUse>& planned,
-                        const MeasuredMemory& measured,
-                        const Communicator& communicator) {
+std::vector<RankMemory> memory_of_ranks(const std::vector<MemoryUse>& planned,
+                                        const MeasuredMemory& measured,
+                                        const Communicator& communicator) {
   struct Report {
     MemoryUse use;
     Index peak_resident = 0;
   };
-  const Report mine{measured.use,
-                    std::max<Index>(peak_resident_bytes() - measured.resident_for_others, 0)};
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  const std::vector<Report> all = communicator.of_ranks(mine);
+  const std::vector<Report> all = communicator.of_ranks(Report{
+      measured.use, std::max<Index>(peak_resident_bytes() - measured.resident_for_others, 0)});
+  std::vector<RankMemory> ranks;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    nlohmann::ordered_json entry;
-    entry["rank"] = rank;
-    entry["planned"] = to_json(planned[rank]);
-    entry["measured"] = to_json(all[rank].use);
-    entry["measured"]["peak_resident"] = all[rank].peak_resident;
-    ranks.push_back(std::move(entry));
+    ranks.push_back({static_cast<int>(rank),
+                     planned[rank],
+                     all[rank].use,
+                     static_cast<double>(all[rank].peak_resident)});
   }
-  return nlohmann::ordered_json{{"unit", "bytes"}, {"ranks", ranks}}.dump(1) + "\n";
+  return ranks;
 }
 
-std::string memory_table(const std::string& json) {
-  const auto report = nlohmann::ordered_json::parse(json);
+std::string memory_table(const std::vector<RankMemory>& ranks) {
   std::vector<Column> columns = {{"rank"}, {"", Align::Left}};
   std::vector<MemoryUse> planned;
-  for (const auto& rank : report["ranks"]) {
-    planned.push_back({.kept = rank["planned"].value("kept", Index{0})});
+  for (const RankMemory& rank : ranks) {
+    planned.push_back(rank.planned);
   }
   const std::vector<partitioner::MemoryKind> kinds = memory_kinds_of(planned);
   for (const partitioner::MemoryKind& kind : kinds) {
@@ -71,19 +54,17 @@ std::string memory_table(const std::string& json) {
   columns.push_back({"total"});
   columns.push_back({"resident"});
   TextTable table(columns);
-  for (const auto& rank : report["ranks"]) {
-    for (const char* which : {"planned", "measured"}) {
-      const auto& use = rank[which];
-      const bool measured = use.contains("peak_resident");
-      std::vector<std::string> cells = {measured ? "" : std::to_string(rank["rank"].get<int>()),
-                                        which};
-      for (const partitioner::MemoryKind& kind : kinds) {
-        cells.push_back(mebibytes(use[kind.name].get<Index>()));
-      }
-      cells.push_back(mebibytes(use["total"].get<Index>()));
-      cells.push_back(measured ? mebibytes(use["peak_resident"].get<Index>()) : "");
-      table.add_row(std::move(cells));
+  const auto add = [&](std::vector<std::string> cells, const MemoryUse& use, std::string resident) {
+    for (const partitioner::MemoryKind& kind : kinds) {
+      cells.push_back(mebibytes(use.*kind.bytes));
     }
+    cells.push_back(mebibytes(use.total()));
+    cells.push_back(std::move(resident));
+    table.add_row(std::move(cells));
+  };
+  for (const RankMemory& rank : ranks) {
+    add({std::to_string(rank.rank), "planned"}, rank.planned, "");
+    add({"", "measured"}, rank.measured, mebibytes(static_cast<Index>(rank.peak_resident_bytes)));
   }
   return "memory of each rank, MiB; resident: the peak, as the kernel counts it, with a share of a "
          "shared cache\n" +

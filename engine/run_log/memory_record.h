@@ -1,4 +1,4 @@
-// DIR/memory.json of a run: the memory of each rank as planned and as measured.
+// The memory of each rank of a run as planned and as measured.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/execution/execution.h"
-#include "partitioner/memory/memory.h"
+#include "engine/run_files/rank_memory.h"
 
 namespace tessera::engine {
 
@@ -21,12 +21,13 @@ struct MeasuredMemory {
 };
 
 // Memory of each rank as it was planned before the run, beside what was measured. All ranks call
-// this together; the text is on rank 0.
-[[nodiscard]] std::string memory_json(const std::vector<partitioner::MemoryUse>& planned,
-                                      const MeasuredMemory& measured,
-                                      const Communicator& communicator);
+// this together.
+[[nodiscard]] std::vector<RankMemory> memory_of_ranks(
+    const std::vector<partitioner::MemoryUse>& planned,
+    const MeasuredMemory& measured,
+    const Communicator& communicator);
 
-// The same file as a table, for people.
-[[nodiscard]] std::string memory_table(const std::string& json);
+// A table, for people.
+[[nodiscard]] std::string memory_table(const std::vector<RankMemory>& ranks);
 
 }  // namespace tessera::engine

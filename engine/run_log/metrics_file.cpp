@@ -3,81 +3,49 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
-
-#include "engine/files/json_text.h"
 
 namespace tessera::engine {
-
-namespace {
-
-constexpr const char* kTestLoss = "test_loss";  // which evaluations alone have
-
-// Milliseconds and millijoules are enough.
-double rounded(double value) {
-  return std::round(1e3 * value) / 1e3;
-}
-
-nlohmann::ordered_json json_of(const std::optional<double>& energy_j) {
-  return energy_j ? nlohmann::ordered_json(rounded(*energy_j)) : nlohmann::ordered_json();
-}
-
-nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energies_j) {
-  auto json = nlohmann::ordered_json::array();
-  for (const auto& energy_j : energies_j) {
-    json.push_back(json_of(energy_j));
-  }
-  return json;
-}
-
-std::optional<double> number_in(const nlohmann::json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? std::optional(found->get<double>())
-                                                   : std::nullopt;
-}
-
-}  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step, bool owes_test)
     : path_(path),
       lines_(
           path,
           resumed_step,
-          [this](const nlohmann::json& line) { take_in(line); },
-          [this, resumed_step, owes_test](const nlohmann::json& line, Index step) {
-            note_time(line);
-            return step < resumed_step ||
-                   (step == resumed_step && !(owes_test && line.contains(kTestLoss)));
+          [this](const nlohmann::ordered_json& line) {
+            const MetricsRecord record = metrics_record(line).value_or(MetricsRecord());
+            if (const auto* const step = std::get_if<StepRecord>(&record)) {
+              take_in(*step);
+            } else if (const auto* const test = std::get_if<EvaluationRecord>(&record)) {
+              take_in(*test);
+            }
+          },
+          [this, resumed_step, owes_test](const nlohmann::ordered_json& line, Index step) {
+            const MetricsRecord record = metrics_record(line).value_or(MetricsRecord());
+            if (const auto* const stepped = std::get_if<StepRecord>(&record)) {
+              stepped_until_s_ = std::fmax(stepped_until_s_, stepped->t_s);
+            }
+            const bool owed = owes_test && std::holds_alternative<EvaluationRecord>(record);
+            return step < resumed_step || (step == resumed_step && !owed);
           }) {
   expect_step(resumed_step + 1);
 }
 
-void MetricsFile::note_time(const nlohmann::json& line) {
-  if (line.contains("loss")) {
-    stepped_until_s_ = std::max(stepped_until_s_, number_in(line, "t_s").value_or(0));
+void MetricsFile::take_in(const StepRecord& record) {
+  kept_until_s_ = std::fmax(kept_until_s_, record.t_s);
+  stepped_until_s_ = std::fmax(stepped_until_s_, record.t_s);
+  expect_step(record.step);
+  last_step_ = std::max(last_step_, record.step);
+  if (known(record.energy_j)) {
+    stepped_energy_.total_j = stepped_energy_.total_j.value_or(0) + record.energy_j;
   }
 }
 
-void MetricsFile::take_in(const nlohmann::json& line) {
-  note_time(line);
-  kept_until_s_ = std::max(kept_until_s_, number_in(line, "t_s").value_or(0));
-  if (line.contains("loss")) {
-    const Index step = line["step"].get<Index>();
-    expect_step(step);
-    last_step_ = std::max(last_step_, step);
-    if (const auto energy_j = number_in(line, "energy_j")) {
-      stepped_energy_.total_j = stepped_energy_.total_j.value_or(0) + *energy_j;
-    }
-  } else if (const auto energy_j = number_in(line, "run_energy_j")) {
-    tested_energy_ = {energy_j, {}};
-    for (const auto& of_rank : line.value("run_energy_by_rank_j", nlohmann::json::array())) {
-      tested_energy_.of_rank_j.push_back(of_rank.is_number() ? std::optional(of_rank.get<double>())
-                                                             : std::nullopt);
-    }
+void MetricsFile::take_in(const EvaluationRecord& record) {
+  kept_until_s_ = std::fmax(kept_until_s_, record.t_s);
+  if (known(record.run_energy_j)) {
+    tested_energy_ = {record.run_energy_j, record.run_energy_by_rank_j};
   }
 }
 
@@ -108,22 +76,19 @@ void MetricsFile::add_step(Index step,
                            const StepResult& result,
                            Index images,
                            const Course& course) {
-  nlohmann::ordered_json line{{"step", step},
-                              {"loss", result.loss},
-                              {"learning_rate", result.learning_rate},
-                              {"step_s", result.times.step_s},
-                              {"images_per_s", static_cast<double>(images) / result.times.step_s},
-                              {"load_s", result.times.load_s},
-                              {"forward_s", result.times.forward_s},
-                              {"backward_s", result.times.backward_s},
-                              {"update_s", result.times.update_s},
-                              {"exchange_s", result.times.exchanges.total_s()},
-                              {"t_s", rounded(course.t_s)},
-                              {"energy_j", json_of(course.energy_j)}};
-  if (result.size) {
-    line["size"] = to_text(*result.size);
-  }
-  lines_.add_line(line.dump());
+  lines_.add_line(metrics_line({.step = step,
+                                .t_s = course.t_s,
+                                .loss = result.loss,
+                                .learning_rate = result.learning_rate,
+                                .step_s = result.times.step_s,
+                                .images_per_s = static_cast<double>(images) / result.times.step_s,
+                                .load_s = result.times.load_s,
+                                .forward_s = result.times.forward_s,
+                                .backward_s = result.times.backward_s,
+                                .update_s = result.times.update_s,
+                                .exchange_s = result.times.exchanges.total_s(),
+                                .energy_j = course.energy_j.value_or(kUnknown),
+                                .size = result.size ? to_text(*result.size) : ""}));
 }
 
 void MetricsFile::add_evaluation(Index step,
@@ -131,62 +96,41 @@ void MetricsFile::add_evaluation(Index step,
                                  const EvaluationResult& result,
                                  double t_s,
                                  const EvaluationEnergy& energy) {
-  lines_.add_line(nlohmann::ordered_json{{"step", step},
-                                         {"epoch", epoch},
-                                         {result.score().name, result.score().value},
-                                         {kTestLoss, result.loss},
-                                         {"test_pictures", result.pictures},
-                                         {"t_s", rounded(t_s)},
-                                         {"energy_j", json_of(energy.since_last.total_j)},
-                                         {"run_energy_j", json_of(energy.run.total_j)},
-                                         {"energy_by_rank_j", json_of(energy.since_last.of_rank_j)},
-                                         {"run_energy_by_rank_j", json_of(energy.run.of_rank_j)}}
-                      .dump());
+  lines_.add_line(
+      metrics_line(EvaluationRecord{.step = step,
+                                    .epoch = epoch,
+                                    .accuracy = result.score().value,
+                                    .test_loss = result.loss,
+                                    .test_pictures = static_cast<double>(result.pictures),
+                                    .t_s = t_s,
+                                    .energy_j = energy.since_last.total_j.value_or(kUnknown),
+                                    .run_energy_j = energy.run.total_j.value_or(kUnknown),
+                                    .energy_by_rank_j = energy.since_last.of_rank_j,
+                                    .run_energy_by_rank_j = energy.run.of_rank_j,
+                                    .score = result.score().name}));
 }
-
-namespace {
-
-// Calls visit(step, line) for each evaluation in the file.
-void for_each_evaluation(const std::filesystem::path& path,
-                         const std::function<void(Index step, const nlohmann::json& line)>& visit) {
-  for_each_json_line(path, [&](const std::string& line) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains(kTestLoss) && json.contains("step") &&
-        json["step"].is_number_integer()) {
-      visit(json["step"].get<Index>(), json);
-    }
-  });
-}
-
-// NaN, which JSON has no number for, where it is none.
-double number_or_nan(const nlohmann::json& line, const std::string& key) {
-  return number_in(line, key.c_str()).value_or(std::numeric_limits<double>::quiet_NaN());
-}
-
-}  // namespace
 
 std::optional<double> first_loss(const std::filesystem::path& path) {
   std::optional<double> first;
-  for_each_json_line(path, [&](const std::string& line) {
-    const auto json = first ? nlohmann::json() : nlohmann::json::parse(line, nullptr, false);
-    first = json.is_object() ? number_in(json, "loss") : first;
-  });
+  for_each_metrics_record(path,
+                          [&](const StepRecord& step) {
+                            first = first || !known(step.loss) ? first : std::optional(step.loss);
+                          },
+                          {});
   return first;
 }
 
 bool has_evaluation(const std::filesystem::path& path, Index step) {
   bool found = false;
-  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& /*line*/) {
-    found = found || its_step == step;
-  });
+  for_each_metrics_record(
+      path, {}, [&](const EvaluationRecord& test) { found = found || test.step == step; });
   return found;
 }
 
 Index count_evaluations(const std::filesystem::path& path, Index step) {
   Index count = 0;
-  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& /*line*/) {
-    count += its_step > step ? 1 : 0;
-  });
+  for_each_metrics_record(
+      path, {}, [&](const EvaluationRecord& test) { count += test.step > step ? 1 : 0; });
   return count;
 }
 
@@ -194,13 +138,14 @@ std::optional<BestSoFar> best_evaluation(const std::filesystem::path& path,
                                          const MetricValue& score,
                                          Index step) {
   std::optional<BestSoFar> best;
-  for_each_evaluation(path, [&](Index its_step, const nlohmann::json& line) {
-    BestSoFar now{its_step, {score, number_or_nan(line, kTestLoss)}};
-    now.tested.score.value = number_or_nan(line, score.name);
-    if (its_step <= step && (!best || now.tested.better_than(best->tested))) {
+  const auto look = [&](const EvaluationRecord& test) {
+    BestSoFar now{test.step, {score, test.test_loss}};
+    now.tested.score.value = test.accuracy;
+    if (test.step <= step && (!best || now.tested.better_than(best->tested))) {
       best = now;
     }
-  });
+  };
+  for_each_metrics_record(path, {}, look, score.name);
   return best;
 }
 

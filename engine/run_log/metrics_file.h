@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "engine/files/json_lines.h"
 #include "engine/monitor/energy_account.h"
+#include "engine/run_files/metrics.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
@@ -67,8 +67,8 @@ class MetricsFile {
   [[nodiscard]] const JsonLines& lines() const { return lines_; }
 
  private:
-  void take_in(const nlohmann::json& line);
-  void note_time(const nlohmann::json& line);
+  void take_in(const StepRecord& record);
+  void take_in(const EvaluationRecord& record);
   void expect_step(Index step);
 
   // Set while lines_ is read: so declared before it.

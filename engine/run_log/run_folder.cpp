@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -19,9 +18,9 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
-#include "engine/files/json_text.h"
 #include "engine/files/own_file.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/metrics.h"
+#include "engine/run_files/names.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/path_kinds.h"
@@ -57,17 +56,6 @@ bool same_folder(const fs::path& a, const fs::path& b) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> last_recorded_step(const fs::path& path) {
-  std::optional<std::int64_t> last;
-  for_each_json_line(path, [&](const std::string& line) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool has_step =
-        json.is_object() && json.contains("step") && json["step"].is_number_integer();
-    last = has_step ? json["step"].get<std::int64_t>() : last.value_or(0);
-  });
-  return last;
-}
 
 // Whole before anything can fail: what fails is then tidied up by the destructor.
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {

@@ -6,15 +6,10 @@
 
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 namespace tessera::engine {
-
-// The last step that a file of metrics has; nothing where it has no line.
-[[nodiscard]] std::optional<std::int64_t> last_recorded_step(const std::filesystem::path& metrics);
 
 class RunFolder {
  public:

@@ -5,8 +5,8 @@
 
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/atomic_file.h"
-#include "engine/files/run_files.h"
 #include "engine/ops/loops/threads.h"
+#include "engine/run_files/names.h"
 #include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
@@ -14,12 +14,12 @@
 
 namespace tessera::engine {
 
-std::vector<RunSummary::Rank> RunLog::gather_ranks() const {
+std::vector<RunRank> RunLog::gather_ranks() const {
   const std::vector<std::string> hosts = hosts_of_ranks(*communicator_);
   const std::vector<int> threads_of_ranks = communicator_->of_ranks(threads());
-  std::vector<RunSummary::Rank> ranks;
+  std::vector<RunRank> ranks;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    ranks.push_back({hosts[rank], threads_of_ranks[rank]});
+    ranks.push_back({static_cast<int>(rank), hosts[rank], threads_of_ranks[rank]});
   }
   return ranks;
 }

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/run_log/detection_sheets.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/run_record.h"
-#include "engine/run_log/run_summary.h"
+#include "engine/run_log/run_summary_file.h"
 #include "engine/run_log/step_timeline.h"
 #include "engine/run_log/step_timing.h"
 #include "partitioner/base/training_figures.h"
@@ -83,7 +83,7 @@ class RunLog {
   // What all ranks have sent in the steps, to be written when the run ends.
   void sent(SentMessages sent) { summary_.set_sent(std::move(sent)); }
   // What keeping pictures has come to, likewise.
-  void cache(RunSummary::Cache use) { summary_.set_cache(std::move(use)); }
+  void cache(std::optional<PictureCacheUse> use) { summary_.set_cache(std::move(use)); }
 
   // How the run ended: "finished", "interrupted" or "failed", why, and the exit code of its
   // process. The first end counts. Any thread of any rank may call it; rank 0's is kept.
@@ -93,7 +93,7 @@ class RunLog {
   void copy_to(const std::filesystem::path& folder) { events_.copy_to(folder / run_file::kEvents); }
 
  private:
-  [[nodiscard]] std::vector<RunSummary::Rank> gather_ranks() const;
+  [[nodiscard]] std::vector<RunRank> gather_ranks() const;
   template <class Work>
   void attempt(Work work);
   void open_files(Start& start, Index step);

@@ -10,8 +10,9 @@
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
-#include "engine/files/run_files.h"
 #include "engine/files/written_bytes.h"
+#include "engine/run_files/names.h"
+#include "engine/run_files/test_results.h"
 #include "engine/run_log/epoch_end.h"
 #include "engine/run_log/write_budget.h"
 #include "engine/system/clock.h"
@@ -29,10 +30,7 @@ constexpr const char* kGone =
 
 // Removes an evaluation newer than the step being resumed from.
 void remove_if_later(const std::filesystem::path& evaluation, Index step) {
-  const auto json = nlohmann::json::parse(read_json_text(evaluation).value_or(""), nullptr, false);
-  const auto its_step = json.is_object() ? json.find("step") : json.end();
-  if (its_step != json.end() && its_step->is_number() &&
-      its_step->get<double>() > static_cast<double>(step)) {
+  if (test_head(read_json_text(evaluation).value_or("")).step > step) {
     std::error_code ignored;  // the next evaluation replaces it
     std::filesystem::remove(evaluation, ignored);
   }

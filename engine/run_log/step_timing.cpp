@@ -1,8 +1,6 @@
 #include "engine/run_log/step_timing.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "partitioner/base/errors.h"
 
@@ -12,18 +10,6 @@ namespace {
 
 constexpr double kPeriod_s = 10;
 constexpr Index kMostPeriod = 10'000;  // steps
-
-struct NamedShare {
-  const char* key;
-  double StepShares::*seconds;
-};
-constexpr NamedShare kShares[] = {{"step_s", &StepShares::step_s},
-                                  {"loading_s", &StepShares::loading_s},
-                                  {"forward_s", &StepShares::forward_s},
-                                  {"backward_s", &StepShares::backward_s},
-                                  {"update_s", &StepShares::update_s},
-                                  {"exchanging_s", &StepShares::exchanging_s},
-                                  {"waiting_s", &StepShares::waiting_s}};
 
 // Waiting is a part of exchanging where the clock of exchanges runs, which it does nearly always.
 StepShares shares_of(const StepTimes& times) {
@@ -60,8 +46,8 @@ StepTimingFile::StepTimingFile(const std::optional<std::filesystem::path>& path,
 
 void StepTimingFile::add(Index step, const StepTimes& times) {
   const StepShares shares = shares_of(times);
-  for (const NamedShare& share : kShares) {
-    sum_.*share.seconds += shares.*share.seconds;
+  for (const auto share : kStepShares) {
+    sum_.*share += shares.*share;
   }
   step_ = step;
   if (++steps_ >= period_steps_) {
@@ -77,8 +63,8 @@ void StepTimingFile::flush() {
   const double step_s = per_rank[0].step_s / static_cast<double>(steps_);
   for (std::size_t rank = 0; lines_ && rank < per_rank.size(); ++rank) {
     StepShares mean;
-    for (const NamedShare& share : kShares) {
-      mean.*share.seconds = per_rank[rank].*share.seconds / static_cast<double>(steps_);
+    for (const auto share : kStepShares) {
+      mean.*share = per_rank[rank].*share / static_cast<double>(steps_);
     }
     write(static_cast<int>(rank), mean, false);
   }
@@ -89,18 +75,14 @@ void StepTimingFile::flush() {
 }
 
 void StepTimingFile::write(int rank, const StepShares& shares, bool predicted) {
-  nlohmann::ordered_json line{{"t_s", std::round(1e3 * clock_->t_s()) / 1e3},
-                              {"step", step_},
-                              {"steps", steps_},
-                              {"rank", rank}};
-  if (predicted) {
-    line["predicted"] = true;
-  }
-  for (const NamedShare& share : kShares) {
-    line[share.key] = shares.*share.seconds;
-  }
+  StepTiming timing(shares);
+  timing.t_s = clock_->t_s();
+  timing.step = step_;
+  timing.steps = steps_;
+  timing.rank = rank;
+  timing.predicted = predicted;
   try {
-    lines_->add_line(line.dump());
+    lines_->add_line(line_of(timing));
   } catch (const InputError&) {  // the metrics cannot be written either, and say so
   }
 }

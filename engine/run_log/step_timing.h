@@ -9,20 +9,10 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/run_clock.h"
 #include "engine/files/json_lines.h"
+#include "engine/run_files/step_timing.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
-
-// Seconds of a mean step of a rank. They add up to step_s but for some microseconds.
-struct StepShares {
-  double step_s = 0;
-  double loading_s = 0;     // waiting for pictures
-  double forward_s = 0;     // computing
-  double backward_s = 0;    // computing
-  double update_s = 0;      // computing
-  double exchanging_s = 0;  // packing, sending, unpacking
-  double waiting_s = 0;     // for messages
-};
 
 class StepTimingFile {
  public:

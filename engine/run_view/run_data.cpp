@@ -20,6 +20,15 @@ const char* name_of(RunState state) {
   return "";
 }
 
+RunState state_named(const std::string& name) {
+  for (const RunState state : {RunState::Running, RunState::Finished, RunState::Failed}) {
+    if (name == name_of(state)) {
+      return state;
+    }
+  }
+  return RunState::Interrupted;
+}
+
 int RunData::ranks() const {
   // What was started last says it: other files may tell of more ranks, of before a resume on fewer.
   if (info && !info->ranks.empty()) {

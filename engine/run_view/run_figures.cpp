@@ -47,16 +47,9 @@ std::vector<StepRecord> latest_steps(const RunData& data) {
 double median_of(const std::vector<StepRecord>& steps, double StepRecord::*part) {
   std::vector<double> values;
   for (const StepRecord& step : steps) {
-    if (known(step.*part)) {
-      values.push_back(step.*part);
-    }
+    values.push_back(step.*part);
   }
-  if (values.empty()) {
-    return kUnknown;
-  }
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return median_known(std::move(values));
 }
 
 // Seconds from one step to the next one, with all that lies in between.
@@ -97,6 +90,16 @@ void add_samples(const RunDevice& device, DeviceNow& now) {
 }
 
 }  // namespace
+
+double median_known(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !known(value); });
+  if (values.empty()) {
+    return kUnknown;
+  }
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 RunProgress progress_of(const RunData& data) {
   RunProgress progress;

@@ -29,6 +29,9 @@ struct RunProgress {
 };
 [[nodiscard]] RunProgress progress_of(const RunData& data);
 
+// The median of those that are known; NaN of none.
+[[nodiscard]] double median_known(std::vector<double> values);
+
 // Of all devices: what the last sample of each says, or the meter of all of them together; without
 // samples what steps say.
 [[nodiscard]] double run_energy_j(const RunData& data);

@@ -76,13 +76,7 @@ StepTiming join_timings(const StepTiming& a, const StepTiming& b) {
   const auto weight = [](const StepTiming& one) {
     return static_cast<double>(std::max<Index>(one.steps, 1));
   };
-  for (const auto part : {&StepTiming::step_s,
-                          &StepTiming::loading_s,
-                          &StepTiming::forward_s,
-                          &StepTiming::backward_s,
-                          &StepTiming::update_s,
-                          &StepTiming::exchanging_s,
-                          &StepTiming::waiting_s}) {
+  for (const auto part : kStepShares) {
     timing.*part = joined(a.*part, weight(a), b.*part, weight(b));
   }
   timing.steps = std::max<Index>(a.steps, 1) + std::max<Index>(b.steps, 1);
@@ -127,10 +121,7 @@ void drop_events(RunData& data) {
   std::vector<RunEvent>& events = data.events;
   const std::size_t before = events.size();
   const auto end = events.begin() + static_cast<std::ptrdiff_t>(older(before));
-  events.erase(
-      std::remove_if(
-          events.begin(), end, [](const RunEvent& event) { return is_routine(event.kind); }),
-      end);
+  events.erase(std::remove_if(events.begin(), end, is_routine), end);
   if (events.size() > before - before / 4) {
     events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(before / 2));
   }

@@ -14,10 +14,8 @@
 #include <utility>
 
 #include "engine/files/json_text.h"
-#include "engine/files/run_files.h"
-#include "engine/run_view/flat_json.h"
+#include "engine/run_files/names.h"
 #include "engine/run_view/line_follower.h"
-#include "engine/run_view/run_info.h"
 #include "engine/run_view/run_limits.h"
 #include "engine/run_view/run_lines.h"
 #include "partitioner/base/errors.h"
@@ -162,7 +160,7 @@ class RunReader::Files {
   struct Lines {
     const char* name;
     LineFollower file;
-    bool (*add)(const FlatJson&, RunData&);
+    bool (*add)(const nlohmann::ordered_json&, RunData&);
     std::function<void()> clear;
     Index damaged = 0;
   };
@@ -172,9 +170,8 @@ class RunReader::Files {
       whole_.push_back({name, WholeFile(folder / name), std::move(take)});
     };
     add(run_file::kRun, [this](const std::string& text) {
-      run_ = text.empty() ? std::nullopt : run_json(text);
-      data_.info = run_ ? std::optional(run_->info) : std::nullopt;
-      return run_.has_value();
+      data_.info = run_summary(text);
+      return data_.info.has_value();
     });
     add(run_file::kMemory, [this](const std::string& text) {
       const auto ranks = memory_of_ranks(text);
@@ -183,7 +180,6 @@ class RunReader::Files {
     });
     add(run_file::kPlan, [this](const std::string& text) {
       data_.plan = plan_outline(text);
-      data_.plan_json = data_.plan ? text : "";
       return data_.plan.has_value();
     });
     for (const auto& [name, member] :
@@ -196,15 +192,11 @@ class RunReader::Files {
         return good;
       });
     }
-    add(run_file::kPartition, [this](const std::string& text) {
-      data_.partition_toml = text;
-      return true;
-    });
   }
 
   void add_lines(const fs::path& folder,
                  const char* name,
-                 bool (*add)(const FlatJson&, RunData&),
+                 bool (*add)(const nlohmann::ordered_json&, RunData&),
                  std::function<void()> clear) {
     lines_.push_back({name, LineFollower(folder / name), add, std::move(clear)});
   }
@@ -212,9 +204,9 @@ class RunReader::Files {
   bool read_lines(Lines& file) {
     const bool any = file.file.read(
         [&](std::string_view line) {
-          if (!parser_.parse(line) || !file.add(parser_, data_)) {
-            ++file.damaged;
-          }
+          const bool whole = is_shallow_json(line) &&
+                             file.add(nlohmann::ordered_json::parse(line, nullptr, false), data_);
+          file.damaged += whole ? 0 : 1;
           keep_within(RunLimits(), data_);
         },
         [&] {
@@ -235,9 +227,10 @@ class RunReader::Files {
   // Whether it has changed.
   bool settle_state(std::optional<bool> locked) {
     const RunState before = data_.state;
-    const std::string reason = std::exchange(data_.reason, run_ ? run_->reason : "");
-    data_.state = run_ ? run_->state : state_without_run_json(locked.value_or(false));
-    if (run_ && data_.state == RunState::Running && !locked.value_or(true)) {
+    const std::string reason = std::exchange(data_.reason, data_.info ? data_.info->reason : "");
+    data_.state = data_.info ? state_named(data_.info->state)
+                             : state_without_run_json(locked.value_or(false));
+    if (data_.info && data_.state == RunState::Running && !locked.value_or(true)) {
       data_.state = RunState::Interrupted;
       data_.reason = "the program was killed, or its machine went down";
     }
@@ -261,10 +254,8 @@ class RunReader::Files {
   }
 
   RunData data_;
-  std::optional<RunJson> run_;
   std::vector<Whole> whole_;
   std::vector<Lines> lines_;
-  FlatJson parser_;
 };
 
 RunReader::RunReader(fs::path folder) : files_(std::make_unique<Files>(std::move(folder))) {}

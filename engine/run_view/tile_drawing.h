@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include "engine/run_files/plan_outline.h"
 #include "engine/run_view/canvas.h"
-#include "engine/run_view/plan_outline.h"
 
 namespace tessera::engine {
 

@@ -176,7 +176,7 @@ class TopScreen {
                     Ink::Faint);
       return;
     }
-    const RunInfo& info = *data_.info;
+    const RunSummary& info = *data_.info;
     const std::string pictures =
         info.training_pictures > 0 ? fmt::format(", {} pictures", info.training_pictures) : "";
     const std::string what = fmt::format("{} on {}{}, batch {}, {}",

@@ -10,8 +10,8 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
-#include "engine/files/run_files.h"
 #include "engine/moving/move_lists.h"
+#include "engine/run_files/names.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/plan/image_shares.h"

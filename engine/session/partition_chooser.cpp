@@ -9,7 +9,7 @@
 #include "engine/base/median.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/system/clock.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"

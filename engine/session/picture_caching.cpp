@@ -8,7 +8,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
@@ -190,7 +190,7 @@ std::string PictureCaching::warning() const {
                    readable_bytes(file_bytes_));
 }
 
-RunSummary::Cache PictureCaching::use() const {
+std::optional<PictureCacheUse> PictureCaching::use() const {
   struct Mine {
     Index bytes = 0;
     Index kept = 0;
@@ -201,14 +201,13 @@ RunSummary::Cache PictureCaching::use() const {
     const PictureCache::Counts counts = cache_->counts();
     mine = {leads() ? cache_->bytes() : 0, counts.kept, counts.decoded};
   }
-  RunSummary::Cache use;
+  PictureCacheUse use{.place = place(), .bytes = 0, .kept = 0, .decoded = 0};
   for (const Mine& theirs : communicator_.of_ranks(mine)) {
-    use.bytes += theirs.bytes;
-    use.kept += theirs.kept;
-    use.decoded += theirs.decoded;
+    use.bytes += static_cast<double>(theirs.bytes);
+    use.kept += static_cast<double>(theirs.kept);
+    use.decoded += static_cast<double>(theirs.decoded);
   }
-  use.place = place();
-  return use;
+  return use.place.empty() ? std::nullopt : std::optional(use);
 }
 
 std::string PictureCaching::place() const {

@@ -12,7 +12,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/data/picture_cache.h"
-#include "engine/run_log/run_summary.h"
+#include "engine/run_files/run_summary.h"
 #include "engine/session/data_needs.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
@@ -61,7 +61,7 @@ class PictureCaching {
   [[nodiscard]] std::string warning() const;
 
   // What it has come to on all ranks.
-  [[nodiscard]] RunSummary::Cache use() const;
+  [[nodiscard]] std::optional<PictureCacheUse> use() const;
   // This rank's share of the memory that was used.
   [[nodiscard]] Index memory_bytes() const;
   // What of it is resident in this process, but counts as the shares of others.

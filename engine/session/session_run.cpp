@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "engine/comm/agreement.h"
-#include "engine/files/run_files.h"
-#include "engine/files/run_state.h"
+#include "engine/run_files/names.h"
+#include "engine/run_files/run_summary.h"
 #include "engine/run_log/epoch_end.h"
 #include "engine/run_log/memory_record.h"
 #include "engine/session/step_prediction.h"
@@ -427,10 +427,13 @@ void SessionRun::begin_run_log() {
                      .training_pictures = training_pictures_.count,
                      .testing_pictures = testing_.count,
                      .class_names = training_pictures_.class_names,
-                     .ranks = {},
-                     .predicted_step_s = start.predicted.step_s,
-                     .memory_limit_bytes = request_.partition.memory_limit_bytes,
-                     .cache = {.place = setup_.caching().place()}};
+                     .predicted_step_s = start.predicted.step_s.value_or(kUnknown)};
+    if (const auto& limit_bytes = request_.partition.memory_limit_bytes) {
+      start.summary.memory_limit_bytes = static_cast<double>(*limit_bytes);
+    }
+    if (const std::string place = setup_.caching().place(); !place.empty()) {
+      start.summary.cache = PictureCacheUse{.place = place};
+    }
     start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
     start.tell_before = [this] {
       faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
@@ -443,11 +446,12 @@ void SessionRun::begin_run_log() {
 
 void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
   const partitioner::Plan& plan = phases_.plan();
-  const std::string json = memory_json(setup_.planned_memory(plan),
-                                       {measured, setup_.caching().resident_for_others()},
-                                       communicator_);
-  record_.write(run_file::kMemory, json);
-  on_root(communicator_, [&] { messages_.say(memory_table(json)); });
+  const std::vector<RankMemory> ranks =
+      memory_of_ranks(setup_.planned_memory(plan),
+                      {measured, setup_.caching().resident_for_others()},
+                      communicator_);
+  record_.write(run_file::kMemory, text_of(ranks));
+  on_root(communicator_, [&] { messages_.say(memory_table(ranks)); });
 }
 
 }  // namespace tessera::engine

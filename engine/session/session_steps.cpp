@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/comm/agreement.h"
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "engine/session/session_run.h"
 #include "engine/system/stop_request.h"
 #include "engine/train/make_metric.h"

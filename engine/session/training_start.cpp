@@ -14,11 +14,11 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/own_file.h"
-#include "engine/files/run_files.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/written_bytes.h"
 #include "engine/recovery/kept_state.h"
-#include "engine/run_log/run_folder.h"
+#include "engine/run_files/metrics.h"
+#include "engine/run_files/names.h"
 #include "engine/session/model_setup.h"
 #include "engine/train/intact_checkpoint.h"
 #include "engine/train/weights_file.h"
@@ -292,10 +292,9 @@ void add_lost_lines(const std::filesystem::path& metrics, const std::vector<Step
   std::string lines;
   for (const StepLoss& step : latest) {
     if (step.step > last) {
-      lines += fmt::format("{{\"step\":{},\"loss\":{},\"learning_rate\":{}}}\n",
-                           step.step,
-                           step.loss,
-                           step.learning_rate);
+      lines += metrics_line(StepRecord{
+                   .step = step.step, .loss = step.loss, .learning_rate = step.learning_rate}) +
+               "\n";
     }
   }
   if (!lines.empty() && ends_inside_line(metrics)) {

@@ -22,9 +22,9 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/own_file.h"
-#include "engine/files/run_state.h"
 #include "engine/processes/child_process.h"
 #include "engine/processes/line_stream.h"
+#include "engine/run_files/run_summary.h"
 #include "engine/supervisor/connection.h"
 #include "engine/supervisor/folder_mirror.h"
 #include "engine/supervisor/leadership.h"

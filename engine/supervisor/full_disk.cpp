@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 
 namespace tessera::engine {
 

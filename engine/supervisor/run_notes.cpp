@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "engine/files/run_files.h"
-#include "engine/files/run_state.h"
+#include "engine/run_files/names.h"
+#include "engine/run_files/run_summary.h"
 #include "engine/supervisor/supervision.h"
 
 namespace tessera::engine {

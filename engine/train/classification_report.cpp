@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "engine/run_files/test_results.h"
 #include "engine/train/detection_report.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/text_table.h"
@@ -94,10 +95,6 @@ std::string most_confused(const ClassificationMetrics& metrics,
   return "confused most:\n" + table.text();
 }
 
-nlohmann::ordered_json share_json(double share) {
-  return std::isnan(share) ? nlohmann::ordered_json() : nlohmann::ordered_json(share);
-}
-
 }  // namespace
 
 std::string class_name(const std::vector<std::string>& names, std::size_t number) {
@@ -114,31 +111,27 @@ std::string classification_table(const ClassificationMetrics& metrics,
 void add_classification(nlohmann::ordered_json& json,
                         const ClassificationMetrics& metrics,
                         const std::vector<std::string>& names) {
+  ClassificationResults results;
   if (metrics.classes() > 5) {
-    json["top5"] = metrics.top5();
+    results.top5 = metrics.top5();
   }
-  json["classes"] = nlohmann::ordered_json::array();
   for (int number = 0; number < metrics.classes(); ++number) {
     const ClassScore& score = metrics.score(number);
-    json["classes"].push_back({{"class", number},
-                               {"name", class_name(names, static_cast<std::size_t>(number))},
-                               {"pictures", score.pictures},
-                               {"predicted", score.predicted},
-                               {"right", score.right},
-                               {"recall", share_json(score.recall())},
-                               {"precision", share_json(score.precision())}});
+    results.classes.push_back({.label = number,
+                               .name = class_name(names, static_cast<std::size_t>(number)),
+                               .pictures = score.pictures,
+                               .predicted = score.predicted,
+                               .right = score.right,
+                               .recall = score.recall(),
+                               .precision = score.precision()});
   }
-  if (metrics.classes() > kMostConfusion) {
-    return;
-  }
-  json["confusion"] = nlohmann::ordered_json::array();
-  for (int label = 0; label < metrics.classes(); ++label) {
-    std::vector<Index> row(static_cast<std::size_t>(metrics.classes()));
+  for (int label = 0; metrics.classes() <= kMostConfusion && label < metrics.classes(); ++label) {
+    std::vector<Index>& row = results.confusion.emplace_back();
     for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
-      row[static_cast<std::size_t>(predicted)] = metrics.confusion(label, predicted);
+      row.push_back(metrics.confusion(label, predicted));
     }
-    json["confusion"].push_back(row);
   }
+  add_results(json, results);
 }
 
 nlohmann::ordered_json evaluation_json(const EvaluationResult& result,

@@ -20,9 +20,7 @@ namespace tessera::engine {
 [[nodiscard]] std::string classification_table(const ClassificationMetrics& metrics,
                                                const std::vector<std::string>& names);
 
-// Adds to `json`: "top5" (where there are more than five classes); "classes", an array of
-// {"class", "name", "pictures", "predicted", "right", "recall", "precision"}, null where a share
-// is one of nothing; and "confusion", an array of rows, [label][predicted] (up to 1000 classes).
+// Adds the members of ClassificationResults to `json`, confusion of up to 1000 classes.
 void add_classification(nlohmann::ordered_json& json,
                         const ClassificationMetrics& metrics,
                         const std::vector<std::string>& names);

@@ -4,23 +4,20 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "engine/detection/box_confusion.h"
 #include "engine/detection/detection_curves.h"
+#include "engine/run_files/test_results.h"
 #include "engine/train/classification_report.h"
-#include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/text_table.h"
 
 namespace tessera::engine {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t kMostCurveClasses = 100;  // whose curves are written one by one
 
@@ -35,10 +32,6 @@ std::string shown(double share) {
 
 std::string percent_or_dash(const std::optional<double>& share) {
   return shown(share.value_or(std::numeric_limits<double>::quiet_NaN()));
-}
-
-ordered_json number_or_null(double value) {
-  return std::isnan(value) ? ordered_json() : ordered_json(value);
 }
 
 std::string class_lines(const std::vector<JudgedClass>& judged,
@@ -174,36 +167,27 @@ std::string curve_text(const CurvesOfClasses& curves) {
          fmt::format("the highest F1 is {}, at a score of {:.2f}\n", shown(best.f1), best.score);
 }
 
-// Four decimals are more than anyone can see.
-ordered_json curve_json(const std::vector<double>& values) {
-  constexpr double kPlaces = 1e4;
-  ordered_json json = ordered_json::array();
-  for (const double value : values) {
-    json.push_back(std::round(value * kPlaces) / kPlaces);
-  }
-  return json;
+double number_of(const std::optional<double>& share) {
+  return share.value_or(kUnknown);
 }
 
-ordered_json curves_json(const CurvesOfClasses& curves) {
+std::optional<MeanCurves> curves_to_write(const CurvesOfClasses& curves) {
   if (!curves.mean) {
-    return {};
+    return std::nullopt;
   }
   const BestF1 best = curves.best_f1().value();
-  ordered_json json{{"precision", curve_json(curves.mean->precision)},
-                    {"f1", curve_json(curves.mean->f1)},
-                    {"best_f1", best.f1},
-                    {"best_f1_score", best.score},
-                    {"classes", ordered_json::array()}};
+  MeanCurves result{.precision = curves.mean->precision,
+                    .f1 = curves.mean->f1,
+                    .best_f1 = best.f1,
+                    .best_f1_score = best.score};
   for (std::size_t label = 0;
        curves.classes.size() <= kMostCurveClasses && label < curves.classes.size();
        ++label) {
     if (const auto& each = curves.classes[label]) {
-      json["classes"].push_back({{"class", label},
-                                 {"precision", curve_json(each->precision)},
-                                 {"f1", curve_json(each->f1)}});
+      result.classes.push_back({static_cast<Index>(label), each->precision, each->f1});
     }
   }
-  return json;
+  return result;
 }
 
 }  // namespace
@@ -265,40 +249,35 @@ std::string detection_table(const DetectionMetrics& metrics,
   return curves.empty() ? text : text + '\n' + curves;
 }
 
-void add_detection(ordered_json& json,
+void add_detection(nlohmann::ordered_json& json,
                    const DetectionMetrics& metrics,
                    const std::vector<std::string>& names) {
   const std::vector<JudgedClass>& judged = metrics.judged();
   const CocoFigures coco = coco_figures(judged);
   const PlainFigures plain = plain_figures(judged);
-  json["coco"] = ordered_json::object();
+  DetectionResults results{.voc_11_points = number_of(plain.voc_11_points),
+                           .voc_all_points = number_of(plain.voc_all_points),
+                           .iou = kPlainIou,
+                           .score = kConfidence,
+                           .confusion = metrics.confusion(),
+                           .curves = curves_to_write(detection_curves(judged))};
   for (const NamedCocoFigure& figure : kCocoFigures) {
-    json["coco"][figure.name] = or_null<ordered_json>(coco.*figure.value);
+    results.coco[figure.name] = number_of(coco.*figure.value);
   }
-  json["voc_11_points"] = or_null<ordered_json>(plain.voc_11_points);
-  json["voc_all_points"] = or_null<ordered_json>(plain.voc_all_points);
-  json["iou"] = kPlainIou;
-  json["score"] = kConfidence;
-  json["classes"] = ordered_json::array();
   for (std::size_t label = 0; label < judged.size(); ++label) {
     const FoundCounts counts = counts_of(judged[label]);
-    json["classes"].push_back({{"class", label},
-                               {"name", class_name(names, label)},
-                               {"objects", judged[label].true_boxes()},
-                               {"ap50", or_null<ordered_json>(plain.darknet_of_classes[label])},
-                               {"precision", number_or_null(counts.precision())},
-                               {"recall", number_or_null(counts.recall())},
-                               {"f1", number_or_null(counts.f1())},
-                               {"right", counts.true_positives},
-                               {"wrong", counts.false_positives},
-                               {"missed", counts.false_negatives}});
+    results.classes.push_back({.label = static_cast<Index>(label),
+                               .name = class_name(names, label),
+                               .objects = judged[label].true_boxes(),
+                               .ap50 = number_of(plain.darknet_of_classes[label]),
+                               .precision = counts.precision(),
+                               .recall = counts.recall(),
+                               .f1 = counts.f1(),
+                               .right = counts.true_positives,
+                               .wrong = counts.false_positives,
+                               .missed = counts.false_negatives});
   }
-  if (!metrics.confusion().empty()) {
-    json["confusion"] = metrics.confusion();
-  }
-  if (ordered_json curves = curves_json(detection_curves(judged)); !curves.is_null()) {
-    json["curves"] = std::move(curves);
-  }
+  add_results(json, results);
 }
 
 }  // namespace tessera::engine

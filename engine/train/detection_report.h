@@ -36,17 +36,8 @@ struct FoundCounts {
 [[nodiscard]] std::string detection_table(const DetectionMetrics& metrics,
                                           const std::vector<std::string>& names);
 
-// Adds:
-// - "coco": its twelve figures by its names; null where there is nothing to be found;
-// - "voc_11_points", "voc_all_points";
-// - "iou", "score": those at which "classes" and "confusion" count boxes;
-// - "classes": an array of {"class", "name", "objects", "ap50", "precision", "recall", "f1",
-//   "right", "wrong", "missed"}, null where a share is one of nothing;
-// - "confusion": an array of rows, [class of the object][class of the box], the last of either for
-//   background, see box_confusion.h (up to 1000 classes);
-// - "curves", where there is an object: "precision" over recall and "f1" over score, means over
-//   classes, of 101 values at 0, 0.01 ... 1; "best_f1" and "best_f1_score"; "classes", an array of
-//   {"class", "precision", "f1"} for those that have objects (up to 100 classes).
+// Adds the members of DetectionResults to `json`: see box_confusion.h for confusion, which is there
+// for up to 1000 classes.
 void add_detection(nlohmann::ordered_json& json,
                    const DetectionMetrics& metrics,
                    const std::vector<std::string>& names);

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <system_error>
 
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {

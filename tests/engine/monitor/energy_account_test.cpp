@@ -8,13 +8,13 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
+using engine::DeviceSample;
 using engine::EnergyAccount;
 using engine::EnergyInterval;
-using engine::MonitorSample;
 using engine::RunEnergy;
 
-MonitorSample sample(double t_s, double energy_j, double power_w) {
-  MonitorSample sample;
+DeviceSample sample(double t_s, double energy_j, double power_w) {
+  DeviceSample sample;
   sample.t_s = t_s;
   sample.energy_j = energy_j;
   sample.power_w = power_w;
@@ -60,7 +60,7 @@ TEST_CASE("energy never goes back, and the next sample puts it right") {
 
 TEST_CASE("what a meter of the whole cluster counts includes the boards") {
   EnergyAccount account(2);
-  MonitorSample root = sample(1, 3, 3);
+  DeviceSample root = sample(1, 3, 3);
   root.cluster_energy_j = 20;
   root.cluster_power_w = 20;
   account.add(0, root);

@@ -51,4 +51,24 @@ TEST_CASE("what a rank says of its meters arrives as it was") {
   CHECK(engine::meters_of_line("nonsense").empty());
 }
 
+TEST_CASE("a meter of the whole cluster stands for the board's only where the board has none") {
+  engine::DeviceSample sample;
+  sample.cluster_power_w = 21;
+  sample.cluster_energy_j = 210;
+  const engine::DeviceLine alone = engine::measured_line(sample, {kPlug});
+  CHECK(alone.power_source == "shelly (cluster)");
+  CHECK(alone.power_w == 21);
+  CHECK(alone.energy_j == 210);
+  CHECK(!engine::known(alone.cluster_power_w));
+  CHECK(engine::line_of(alone).find("cluster_power_w") == std::string::npos);
+  sample.power_w = 3;
+  sample.energy_j = 30;
+  const engine::DeviceLine both = engine::measured_line(sample, {kMeasured, kPlug});
+  CHECK(both.power_source == "hwmon:ina226");
+  CHECK(both.power_w == 3);
+  CHECK(both.energy_j == 30);
+  CHECK(both.cluster_power_w == 21);
+  CHECK(both.cluster_energy_j == 210);
+}
+
 }  // namespace

@@ -8,11 +8,11 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::MonitorSample;
+using engine::DeviceSample;
 using engine::ThrottleWatch;
 
 std::string told(ThrottleWatch& watch, double t_s, double flags) {
-  MonitorSample sample;
+  DeviceSample sample;
   sample.t_s = t_s;
   sample.throttled = flags;
   sample.temperature_c = 82.4;
@@ -23,7 +23,7 @@ std::string told(ThrottleWatch& watch, double t_s, double flags) {
 TEST_CASE("throttling is told when it begins, when a flag is new, and when it has been over") {
   ThrottleWatch watch;
   CHECK(told(watch, 0, 0x50000) == "");  // was, once
-  CHECK(told(watch, 1, engine::kNotKnown) == "");
+  CHECK(told(watch, 1, engine::kUnknown) == "");
   CHECK(told(watch, 2, 0x4) == "slowed down: throttled; 82 °C; 600 MHz");
   CHECK(told(watch, 3, 0x4) == "");
   CHECK(told(watch, 4, 0x5) == "slowed down: low voltage, throttled; 82 °C; 600 MHz");

@@ -137,22 +137,19 @@ TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {
 TEST_CASE("a page says where pictures were kept and how often they were decoded") {
   RunData run = trained();
   CHECK(!has(run_page(run, {}), "<th scope=\"row\">Pictures</th>"));
-  run.info->cache_place = "memory";
-  run.info->cache_bytes = 3 << 20;
-  run.info->cache_kept = 2166;
-  run.info->cache_decoded = 114;
+  run.info->cache = {.place = "memory", .bytes = 3 << 20, .kept = 2166, .decoded = 114};
   CHECK(has(run_page(run, {}),
             "decoded once, in memory, 3.00\u00a0MiB: decoded 114 times, found decoded 2166 times"));
-  run.info->cache_place = "/data/<kept>";
+  run.info->cache->place = "/data/<kept>";
   CHECK(has(run_page(run, {}), "decoded once, in /data/&lt;kept&gt;, "));
-  run.info->cache_bytes = 0;  // it has not ended
+  run.info->cache->bytes = 0;  // it has not ended
   CHECK(has(run_page(run, {}), "decoded once, in /data/&lt;kept&gt;<"));
 }
 
 TEST_CASE("a page says what to do where steps wait for pictures that are not kept") {
   RunData run = trained();
   const auto advises = [&](const char* place, double loading_s) {
-    run.info->cache_place = place;
+    run.info->cache = {.place = place};
     engine::StepTiming timing;
     timing.steps = 10;
     timing.step_s = 1;

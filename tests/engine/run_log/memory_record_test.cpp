@@ -28,8 +28,8 @@ MemoryUse measured_use() {
 
 TEST_CASE("memory.json has what was planned beside what was measured, each with its total") {
   const Communicator alone = Communicator::self();
-  const auto json =
-      nlohmann::json::parse(engine::memory_json({planned_use()}, {measured_use()}, alone));
+  const auto json = nlohmann::json::parse(
+      engine::text_of(engine::memory_of_ranks({planned_use()}, {measured_use()}, alone)));
   CHECK(json["unit"] == "bytes");
   REQUIRE(json["ranks"].size() == 1);
   const auto& rank = json["ranks"][0];
@@ -45,9 +45,9 @@ TEST_CASE("memory.json has what was planned beside what was measured, each with 
 TEST_CASE("memory that ranks share is resident by shares") {
   const Communicator alone = Communicator::self();
   const auto peak = [&](Index for_others) {
-    const std::string json =
-        engine::memory_json({planned_use()}, {measured_use(), for_others}, alone);
-    return nlohmann::json::parse(json)["ranks"][0]["measured"]["peak_resident"].get<Index>();
+    const auto ranks =
+        engine::memory_of_ranks({planned_use()}, {measured_use(), for_others}, alone);
+    return static_cast<Index>(ranks.at(0).peak_resident_bytes);
   };
   const Index all = peak(0);
   CHECK(all > 2 << 20);
@@ -59,7 +59,7 @@ TEST_CASE("memory that ranks share is resident by shares") {
 TEST_CASE("the table of memory has a row for what was planned and one for what was measured") {
   const Communicator alone = Communicator::self();
   const std::string table =
-      engine::memory_table(engine::memory_json({planned_use()}, {measured_use()}, alone));
+      engine::memory_table(engine::memory_of_ranks({planned_use()}, {measured_use()}, alone));
   const std::size_t planned = table.find("planned");
   const std::size_t measured = table.find("measured");
   REQUIRE(planned != std::string::npos);

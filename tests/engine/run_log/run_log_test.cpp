@@ -13,7 +13,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/written_bytes.h"
 #include "engine/run_log/event_log.h"
-#include "engine/run_log/run_summary.h"
+#include "engine/run_log/run_summary_file.h"
 #include "engine/run_log/step_timing.h"
 #include "engine/run_view/run_reader.h"
 
@@ -43,7 +43,7 @@ engine::RunSummary some_summary() {
   summary.seed = 3;
   summary.training_pictures = 40;
   summary.class_names = {"a", "b\n"};
-  summary.ranks = {{"pi1", 4}, {"pi2", 2}};
+  summary.ranks = {{0, "pi1", 4}, {1, "pi2", 2}};
   summary.memory_limit_bytes = 1 << 20;
   return summary;
 }

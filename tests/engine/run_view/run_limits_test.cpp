@@ -3,6 +3,7 @@
 #include "engine/run_view/run_limits.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/temporary_folder.h"
@@ -23,11 +24,9 @@ constexpr engine::RunLimits kFew{
     .steps = 64, .evaluations = 32, .samples = 128, .events = 64, .timings = 64};
 
 void add(RunData& data,
-         bool (*add_line)(const engine::FlatJson&, RunData&),
+         bool (*add_line)(const nlohmann::ordered_json&, RunData&),
          const std::string& text) {
-  engine::FlatJson line;
-  REQUIRE(line.parse(text));
-  REQUIRE(add_line(line, data));
+  REQUIRE(add_line(nlohmann::ordered_json::parse(text), data));
   keep_within(kFew, data);
 }
 

@@ -27,7 +27,7 @@ RunData half_way(int ranks) {
   RunData data;
   data.folder = "runs/a";
   data.state = RunState::Running;
-  engine::RunInfo info;
+  engine::RunSummary info;
   info.model = "models/lenet5.cfg";
   info.data = "photos";
   info.last_step = 20;
@@ -55,7 +55,6 @@ RunData half_way(int ranks) {
     data.timings.push_back(timing);
     engine::DeviceSample sample;
     sample.t_s = 4;
-    sample.rank = rank;
     sample.rss_bytes = 100 << 20;
     sample.free_bytes = 300 << 20;
     sample.temperature_c = 61;

@@ -8,7 +8,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/files/run_files.h"
+#include "engine/run_files/names.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

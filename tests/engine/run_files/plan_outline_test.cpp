@@ -1,4 +1,4 @@
-#include "engine/run_view/plan_outline.h"
+#include "engine/run_files/plan_outline.h"
 
 #include <string>
 

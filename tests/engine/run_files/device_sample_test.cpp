@@ -1,4 +1,4 @@
-#include "engine/monitor/monitor_sample.h"
+#include "engine/run_files/device_sample.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,9 +9,6 @@
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 namespace {
-
-using engine::LineTexts;
-using engine::MonitorSample;
 
 std::vector<std::string> keys_of(const std::string& line) {
   std::vector<std::string> keys;
@@ -46,11 +43,13 @@ const std::vector<std::string>& usual_keys() {
 }
 
 TEST_CASE("a line has all keys in their order, and null where something is unknown") {
-  MonitorSample sample;
+  engine::DeviceLine sample;
   sample.t_s = 12.3456;
   sample.step = 7;
   sample.rss_bytes = 9007199254740991.0;
-  const std::string line = engine::line_of(sample, 3, {.host = engine::json_string("pi3")});
+  sample.rank = 3;
+  sample.host = "pi3";
+  const std::string line = engine::line_of(sample);
   CHECK(keys_of(line) == usual_keys());
   const auto json = nlohmann::json::parse(line);
   CHECK(json["t_s"] == 12.346);
@@ -64,29 +63,11 @@ TEST_CASE("a line has all keys in their order, and null where something is unkno
 }
 
 TEST_CASE("any bytes of a host's name make a line of JSON") {
-  const std::string line = engine::line_of({}, 0, {.host = engine::json_string("a\"b\\\n\xff")});
+  engine::DeviceLine sample;
+  sample.host = "a\"b\\\n\xff";
+  const std::string line = engine::line_of(sample);
   CHECK(line.find('\n') == std::string::npos);
   CHECK(nlohmann::json::parse(line)["host"].get<std::string>().compare(0, 4, "a\"b\\") == 0);
-}
-
-TEST_CASE("a meter of the whole cluster stands for the board's only where the board has none") {
-  MonitorSample sample;
-  sample.cluster_power_w = 21;
-  sample.cluster_energy_j = 210;
-  LineTexts texts{.power_source = engine::json_string("shelly (cluster)"),
-                  .has_cluster_meter = true};
-  const auto alone = nlohmann::json::parse(engine::line_of(sample, 0, texts));
-  CHECK(alone["power_w"] == 21);
-  CHECK(alone["energy_j"] == 210);
-  CHECK_FALSE(alone.contains("cluster_power_w"));
-  sample.power_w = 3;
-  sample.energy_j = 30;
-  texts.has_board_meter = true;
-  const auto both = nlohmann::json::parse(engine::line_of(sample, 0, texts));
-  CHECK(both["power_w"] == 3);
-  CHECK(both["energy_j"] == 30);
-  CHECK(both["cluster_power_w"] == 21);
-  CHECK(both["cluster_energy_j"] == 210);
 }
 
 }  // namespace
