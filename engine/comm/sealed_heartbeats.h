@@ -1,5 +1,5 @@
 // Heartbeats as datagrams that only the rank they are meant for accepts, once, as of the rank that
-// sent them (system/sealed_datagram): each two ranks have a key of their own.
+// sent them (sealed_datagram): each two ranks have a key of their own.
 
 #pragma once
 
