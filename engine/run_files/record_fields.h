@@ -145,6 +145,7 @@ void take(const RecordJson& json, Value& value) {
     }
   } else if constexpr (Table<Value>) {
     for (const auto& [key, one] : json.items()) {
+      value[key] = std::numeric_limits<double>::quiet_NaN();
       take(one, value[key]);
     }
   } else if (json.is_object()) {
