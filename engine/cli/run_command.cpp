@@ -50,7 +50,7 @@ TrainingRequest checked_training(const std::vector<std::string>& words) {
     throw InputError(fmt::format("that trains nothing: leave out `tessera run`"));
   }
   TrainingRequest training = words[0] == "train" ? commands.of<TrainCommand>().request
-                                                  : commands.of<ChooseCommand>().train.request;
+                                                 : commands.of<ChooseCommand>().train.request;
   if (!training.data_map.empty()) {
     throw InputError(
         "a run whose devices have data of their own cannot go on without one of them: leave out "

@@ -86,11 +86,13 @@ std::optional<to_agent::FilePart> MirrorSource::next_of(const std::filesystem::p
   const std::int64_t offset = copied.bytes;
   copied.bytes += std::ssize(bytes);
   copied.whole = copied.bytes >= now.st_size || bytes.empty();
+  const bool appends = grows && copied.in_place;
+  copied.in_place = copied.in_place || copied.whole;
   if (!bytes.empty()) {
     copied.end.assign(bytes.end() - std::min(std::ssize(bytes), kEndBytes), bytes.end());
   }
   return to_agent::FilePart{
-      path.filename().string(), offset, grows && goes_on, copied.whole, std::move(bytes)};
+      path.filename().string(), offset, appends, copied.whole, std::move(bytes)};
 }
 
 void MirrorCopy::take(const to_agent::FilePart& part) {

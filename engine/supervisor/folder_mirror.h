@@ -36,6 +36,7 @@ class MirrorSource {
     std::int64_t changed_ns = 0;
     std::int64_t bytes = 0;               // that were sent
     bool whole = false;                   // and all that there were when it was looked at
+    bool in_place = false;                // all that there were once: the copy has this file
     std::vector<unsigned char> end = {};  // what was sent last: it tells a file that was cut and
                                           // has grown again
   };

@@ -84,6 +84,25 @@ TEST_CASE("a copy of a run folder follows files that grow, change and are replac
   CHECK(copy_all(source, copy) == 2);
 }
 
+TEST_CASE("a file that grows is replaced by one that is there whole, however many parts it takes") {
+  const TemporaryFolder from;
+  const TemporaryFolder to;
+  write(to.path() / "metrics.jsonl", "of an older copy\n");
+  const std::string lines(300'000, 'm');
+  write(from.path() / "metrics.jsonl", lines);
+  MirrorSource source(from.path());
+  MirrorCopy copy(to.path());
+  copy.take(*source.next());
+  std::ofstream(from.path() / "metrics.jsonl", std::ios::app) << "meanwhile\n";
+  copy.take(*source.next());
+  CHECK(text_of(to.path() / "metrics.jsonl") == "of an older copy\n");
+  copy_all(source, copy);
+  CHECK(text_of(to.path() / "metrics.jsonl") == lines + "meanwhile\n");
+  std::ofstream(from.path() / "metrics.jsonl", std::ios::app) << lines;
+  copy_all(source, copy);
+  CHECK(text_of(to.path() / "metrics.jsonl") == lines + "meanwhile\n" + lines);
+}
+
 TEST_CASE("a copy writes into its own folder alone") {
   const TemporaryFolder to;
   MirrorCopy copy(to.path());
