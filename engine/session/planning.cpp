@@ -81,6 +81,16 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
   return needs;
 }
 
+// The whole profile that there is, where it has so many devices.
+std::optional<ClusterProfile> profile_with(const PartitionRequest& request, int ranks) {
+  const std::string path = profile_path(request);
+  if (path.empty()) {
+    return std::nullopt;
+  }
+  ClusterProfile profile = partitioner::read_cluster_profile(path);
+  return profile.size() < ranks ? std::nullopt : std::optional(std::move(profile));
+}
+
 }  // namespace
 
 std::optional<int> profiled_devices(const PartitionRequest& request) {
@@ -90,13 +100,12 @@ std::optional<int> profiled_devices(const PartitionRequest& request) {
 }
 
 std::optional<ClusterProfile> profiled_cluster(const PartitionRequest& request, int ranks) {
-  return profiled_devices(request).value_or(0) < ranks
-             ? std::nullopt
-             : std::optional(described_cluster(request, ranks, {}));
+  const auto profile = profile_with(request, ranks);
+  return profile ? std::optional(first_devices(*profile, ranks)) : std::nullopt;
 }
 
 std::vector<Index> profiled_program_bytes(const PartitionRequest& request, int ranks) {
-  const auto profile = profiled_cluster(request, ranks);
+  const auto profile = profile_with(request, ranks);
   return profile ? program_bytes(*profile) : std::vector<Index>{};
 }
 
