@@ -385,9 +385,7 @@ std::optional<SupervisorRecord> Agent::record_of_folder() const {
 }
 
 // In a process of its own that outlives this one: it will start another agent here, which ends
-// this. One device after the other, so that the first that can has the time to reach the others;
-// then those whose copy of the run folder is old, the older the later, and with the first of them
-// those that have none, which can only learn that the run has finished.
+// this. One device after the other, so that the first that can has the time to reach the others.
 void Agent::take_over(double silent_s) {
   constexpr double kBetweenLooks_s = 1;
   constexpr double kLongestBetweenTries_s = 600;
@@ -395,14 +393,12 @@ void Agent::take_over(double silent_s) {
     return;
   }
   next_take_over_s_ = now_s() + kBetweenLooks_s;
-  // A copy that was given up for that on another device is older than what all were told.
   const auto here = record_of_folder();
-  const bool is_current = here && std::pair(here->generation, here->copies) >=
-                                      std::pair(record_->generation, record_->copies);
-  constexpr Index kMostRounds = 5;  // that the oldest wait
-  const Index supervisors_since = here ? record_->generation - here->generation : 0;
-  const Index rounds = is_current ? 0 : std::clamp<Index>(supervisors_since, 1, kMostRounds);
-  const Index turn = place_ - 1 + rounds * std::ssize(record_->hosts);
+  const Index turn = turn_to_take_over(
+      place_,
+      std::ssize(record_->hosts),
+      {record_->generation, record_->copies},
+      here ? std::optional(RecordAge{here->generation, here->copies}) : std::nullopt);
   if (silent_s < kAgentPatience * limit_s_ + kBetweenTakers_s * static_cast<double>(turn)) {
     return;
   }

@@ -1,5 +1,6 @@
 #include "engine/supervisor/leadership.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,17 @@ Claim judged(const SupervisorId& mine,
     return Claim::Granted;
   }
   return heard->leads || heard->id > mine ? Claim::Heard : Claim::Granted;
+}
+
+Index turn_to_take_over(Index place,
+                        Index devices,
+                        const RecordAge& told,
+                        const std::optional<RecordAge>& here) {
+  constexpr Index kMostRounds = 5;  // that the oldest wait
+  const Index supervisors_since = here ? told.generation - here->generation : 0;
+  const Index rounds =
+      here && *here >= told ? 0 : std::clamp<Index>(supervisors_since, 1, kMostRounds);
+  return place - 1 + rounds * devices;
 }
 
 void write_heard(const std::filesystem::path& file, const HeardSupervisor& heard) {

@@ -52,6 +52,25 @@ enum class Claim {
                            const SupervisorId& newest,
                            const std::optional<HeardSupervisor>& heard);
 
+// How new a record of a run is: supervisors so far, and devices that were chosen to have a copy of
+// the run folder.
+struct RecordAge {
+  Index generation = 0;
+  Index copies = 0;
+
+  friend auto operator<=>(const RecordAge&, const RecordAge&) = default;
+};
+
+// How many others try before it to take over a run whose supervisor is gone: a device at that place
+// among so many, the supervisor's own being 0, with the record `here` in its folder; nothing: it
+// has none. Devices whose folder is as new as what all were `told` come first, by their places;
+// then those whose copy was given up, the older the later, and with the first of them those that
+// have none, which can only learn that the run has finished.
+[[nodiscard]] Index turn_to_take_over(Index place,
+                                      Index devices,
+                                      const RecordAge& told,
+                                      const std::optional<RecordAge>& here);
+
 // In a file of the state folder. Writing replaces it whole; without a folder nothing is written.
 void write_heard(const std::filesystem::path& file, const HeardSupervisor& heard);
 // Nothing where there is no such file, or it is damaged.

@@ -20,6 +20,25 @@ using engine::SupervisorId;
 
 const SupervisorId kNone{};
 
+TEST_CASE("the older its folder, the later a device tries to take over") {
+  using engine::RecordAge;
+  using engine::turn_to_take_over;
+  constexpr Index kDevices = 6;
+  const RecordAge told{3, 3};
+  CHECK(turn_to_take_over(1, kDevices, told, told) == 0);
+  CHECK(turn_to_take_over(5, kDevices, told, RecordAge{3, 3}) == 4);
+  CHECK(turn_to_take_over(2, kDevices, told, RecordAge{4, 3}) == 1);  // what it was told is older
+  // Of the supervisor before that one, of a copy that was given up, none at all.
+  const Index last_current = turn_to_take_over(kDevices - 1, kDevices, told, told);
+  for (const auto& here : {std::optional(RecordAge{2, 2}), std::optional(RecordAge{3, 2}), {}}) {
+    CHECK(turn_to_take_over(1, kDevices, told, here) > last_current);
+  }
+  // The first device has what was there before two others had led the run.
+  CHECK(turn_to_take_over(1, kDevices, told, RecordAge{1, 1}) >
+        turn_to_take_over(5, kDevices, told, RecordAge{2, 2}));
+  CHECK(turn_to_take_over(1, kDevices, {Index{1} << 40, 0}, RecordAge{1, 1}) <= 5 * kDevices);
+}
+
 TEST_CASE("a supervisor that leads a run is followed by no other one while it is heard") {
   const HeardSupervisor leader{{3, "5555"}, true, 0, 0};
   const std::vector<SupervisorId> others{{3, "1111"}, {3, "9999"}, {4, "1111"}, {9, "0"}};
