@@ -103,21 +103,6 @@ Estimate pooled(const Estimate& a, double weight, const Estimate& b, double othe
                      std::sqrt(weight * other_weight) / sum * (a.value - b.value) / 2)};
 }
 
-const char* objective_noun(Objective objective) {
-  switch (objective) {
-    case Objective::Power:
-      return "power";
-    case Objective::Energy:
-      return "energy";
-    case Objective::EnergyDelay:
-      return "energy-delay product";
-    case Objective::Time:
-    case Objective::Memory:
-      return "time";
-  }
-  return "time";
-}
-
 }  // namespace
 
 DeviceTrials::DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& options)
@@ -400,7 +385,7 @@ std::string DeviceTrials::why_pruned(const SetOutlook& estimate) const {
   if (best && has_time_for(estimate.set)) {
     return fmt::format("predicted {:.2f} times the {} of the best",
                        value(estimate) / value(outlook(*best)),
-                       objective_noun(options_.objective));
+                       noun_of(options_.objective));
   }
   return any_tried() ? "there is no time for another trial" : "";
 }

@@ -22,6 +22,14 @@ enum class Objective { Time, Memory, Power, Energy, EnergyDelay };
          objective == Objective::EnergyDelay;
 }
 
+// What devices take more or less of: "energy-delay product". Of memory it is time, which decides
+// where the search leaves a choice.
+[[nodiscard]] inline const char* noun_of(Objective objective) {
+  return objective == Objective::EnergyDelay ? "energy-delay product"
+         : is_of_energy(objective)           ? name_of(objective)
+                                             : "time";
+}
+
 // The value of something that takes so long and so much energy, which only objectives of energy ask
 // for; for Memory, its time.
 [[nodiscard]] double objective_value(Objective objective, double seconds, double energy_j);

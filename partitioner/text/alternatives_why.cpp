@@ -17,21 +17,6 @@ std::string named(const Alternative& of) {
                                                       : fmt::format("{} ({})", of.name, of.devices);
 }
 
-const char* what(Objective compared) {
-  switch (compared) {
-    case Objective::Power:
-      return "power";
-    case Objective::Energy:
-      return "energy";
-    case Objective::EnergyDelay:
-      return "energy-delay product";
-    case Objective::Time:
-    case Objective::Memory:
-      return "time";
-  }
-  return "time";
-}
-
 // What another way would spend more time on than the chosen one: the most of it.
 std::string time_difference(const Alternative& other, const Alternative& winner) {
   if (!other.time || !winner.time) {
@@ -93,7 +78,7 @@ class Reasons {
 
   [[nodiscard]] std::string times_now(double ratio) const {
     return of_energy_
-               ? fmt::format("{:.2f} times the {} that it takes now", ratio, what(of_.compared))
+               ? fmt::format("{:.2f} times the {} that it takes now", ratio, noun_of(of_.compared))
                : fmt::format("{:.2f} times what it takes now", ratio);
   }
 
@@ -113,7 +98,7 @@ class Reasons {
       why_.push_back(fmt::format("With \"{}\" {} would take {}.", name, unit(), times_now(ratio)));
     } else if (ratio < kSame && of_energy_) {
       why_.push_back(fmt::format(
-          "\"{}\" takes as much {} as the chosen partition.", name, what(of_.compared)));
+          "\"{}\" takes as much {} as the chosen partition.", name, noun_of(of_.compared)));
     } else if (ratio < kSame) {
       why_.push_back(fmt::format("\"{}\" is as fast as the chosen partition.", name));
     } else {
@@ -122,7 +107,7 @@ class Reasons {
           name,
           unit(),
           ratio,
-          of_energy_ ? fmt::format("the {}", what(of_.compared)) : "as long",
+          of_energy_ ? fmt::format("the {}", noun_of(of_.compared)) : "as long",
           of_energy_ ? energy_difference(*nearest, winner_) : time_difference(*nearest, winner_)));
     }
   }
@@ -152,7 +137,7 @@ class Reasons {
         "It leaves {} of {} without work: with them a step would take {}.",
         devices - busy,
         counted(devices, "device"),
-        of_energy_ ? fmt::format("more {}", what(of_.compared))
+        of_energy_ ? fmt::format("more {}", noun_of(of_.compared))
                    : "longer, since messages would cost more than the computing that they take "
                      "over"));
   }
