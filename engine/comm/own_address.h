@@ -12,7 +12,7 @@ namespace tessera::engine {
 // is that of the first interface that is up.
 [[nodiscard]] sockaddr_storage own_address();
 
-// The network interface that has this address, such as "eth0"; empty where none has.
+// The network interface that has it, such as "eth0"; empty where none has.
 [[nodiscard]] std::string own_interface();
 
 }  // namespace tessera::engine
