@@ -63,7 +63,7 @@ works 2 "${training[@]}" --steps 5 --run "$folder/plug" --meter "cluster=file:$f
 expect 'a meter of the whole cluster is named' grep -q '^energy of the run: .*(file of the whole cluster)' "$folder/out"
 expect 'its lines say both' grep -q '"cluster_energy_j"' "$folder/plug/devices.jsonl"
 works 2 "${training[@]}" --steps 5 --run "$folder/plug" --force --meter none --meter "cluster=file:$folder/five"
-expect 'alone it is the power of rank 0' grep -q '"rank":0,.*"power_w":5\.0*,"power_source":"file (cluster)"' "$folder/plug/devices.jsonl"
+expect 'alone it is the power of rank 0' grep -q '"rank":0,.*"power_w":5\.0,"power_source":"file (cluster)"' "$folder/plug/devices.jsonl"
 
 # A meter that fails in the middle.
 printf 'period 0.02\n0 5\n0.3 fail\n' >"$folder/failing"
