@@ -1,13 +1,13 @@
 #include "engine/cluster/copies.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "engine/processes/remote_shell.h"
 #include "engine/session/own_data.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 
 namespace tessera::engine {
 
@@ -97,12 +97,7 @@ std::optional<Index> copied_bytes(const std::string& line) {
   if (line.rfind("<f", 0) != 0) {
     return std::nullopt;
   }
-  const std::size_t blank = line.rfind(' ');
-  Index bytes = 0;
-  const char* const end = line.data() + line.size();
-  const bool whole =
-      blank != std::string::npos && std::from_chars(line.data() + blank + 1, end, bytes).ptr == end;
-  return whole ? std::optional(bytes) : std::nullopt;
+  return parsed_number<Index>(line.substr(line.rfind(' ') + 1));
 }
 
 std::optional<std::string> newer_file(const std::string& line) {

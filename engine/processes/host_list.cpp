@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "engine/processes/addresses.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 
@@ -34,13 +34,6 @@ std::pair<std::string, std::optional<std::string>> name_and_ranks(const std::str
     return {word, std::nullopt};
   }
   return {word.substr(0, colon), word.substr(colon + 1)};
-}
-
-std::optional<int> whole_number_in(const std::string& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && value >= 1 && value <= kMostRanksOfHost ? std::optional(value) : std::nullopt;
 }
 
 [[noreturn]] void throw_ranks(const std::string& where, const std::string& found) {
@@ -68,7 +61,7 @@ Host host_of_line(const std::string& line, const std::string& where) {
     }
     ranks = word.substr(kSlots.size());
   }
-  const std::optional<int> count = whole_number_in(ranks.value_or("1"));
+  const auto count = parsed_number<int>(ranks.value_or("1"), 1, kMostRanksOfHost);
   if (!count) {
     throw_ranks(where, line);
   }

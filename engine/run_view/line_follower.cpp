@@ -3,41 +3,16 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 #include "engine/files/json_text.h"
+#include "engine/processes/descriptor.h"
 
 namespace tessera::engine {
 
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18U;
-
-// A file that is open for as long as this lives; -1 where the path is no regular file.
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ >= 0 && (::fstat(descriptor_, &what_) != 0 || !S_ISREG(what_.st_mode))) {
-      ::close(std::exchange(descriptor_, -1));
-    }
-  }
-  ~OpenFile() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  [[nodiscard]] const struct stat& what() const { return what_; }
-
- private:
-  int descriptor_;
-  struct stat what_ = {};
-};
 
 }  // namespace
 
@@ -73,11 +48,11 @@ bool LineFollower::take(std::string_view chunk, const std::function<void(std::st
 
 bool LineFollower::read(const std::function<void(std::string_view line)>& line,
                         const std::function<void()>& restart) {
-  const OpenFile file(path_);
-  if (file.descriptor() < 0) {
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat what = {};
+  if (!file.is_open() || ::fstat(file.number(), &what) != 0 || !S_ISREG(what.st_mode)) {
     return false;
   }
-  const struct stat& what = file.what();
   bool any = false;
   const bool same = what.st_dev == device_ && what.st_ino == inode_ && what.st_size >= offset_;
   if (!same) {
@@ -94,7 +69,7 @@ bool LineFollower::read(const std::function<void(std::string_view line)>& line,
   std::vector<char> chunk;
   while (offset_ < what.st_size) {
     chunk.resize(kChunk);
-    const ssize_t count = ::pread(file.descriptor(), chunk.data(), chunk.size(), offset_);
+    const ssize_t count = ::pread(file.number(), chunk.data(), chunk.size(), offset_);
     if (count <= 0) {
       break;
     }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/files/json_text.h"
+#include "engine/processes/descriptor.h"
 #include "engine/run_files/names.h"
 #include "engine/run_view/line_follower.h"
 #include "engine/run_view/run_limits.h"
@@ -31,19 +32,15 @@ constexpr const char* kDamaged = "{";  // no JSON
 
 // Whether a process has a lock on a run's folder; nothing where that cannot be asked.
 std::optional<bool> is_locked(const fs::path& folder) {
-  const int descriptor =
-      ::open((folder / run_file::kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) {
+  const Descriptor file(
+      ::open((folder / run_file::kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open()) {
     return errno == ENOENT ? std::optional(false) : std::nullopt;
   }
-  std::optional<bool> locked;
-  if (::flock(descriptor, LOCK_SH | LOCK_NB) == 0) {
-    locked = false;
-  } else if (errno == EWOULDBLOCK) {
-    locked = true;
+  if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) {
+    return false;
   }
-  ::close(descriptor);
-  return locked;
+  return errno == EWOULDBLOCK ? std::optional(true) : std::nullopt;
 }
 
 // A file that is always replaced as a whole.

@@ -76,10 +76,6 @@ void take_weights(const TrainingRequest& request,
   }
 }
 
-}  // namespace
-
-namespace {
-
 // The checkpoint that is meant by what was given to resume from: of a run folder its newest intact
 // one, with a warning of each that is not; a file is what it is, and where its header cannot be
 // read the error names an intact one beside it.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/files/own_file.h"
-#include "engine/processes/line_stream.h"
+#include "engine/processes/descriptor.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 

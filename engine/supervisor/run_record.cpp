@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/files/json_text.h"
-#include "engine/processes/line_stream.h"
+#include "engine/processes/descriptor.h"
 #include "engine/supervisor/state_folder.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/processes/line_stream.h"
+#include "engine/processes/descriptor.h"
 
 namespace tessera::engine {
 
