@@ -7,7 +7,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
-#include "engine/data/anchor_clusters.h"
+#include "engine/data/inspection/anchor_clusters.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/shell_word.h"
 #include "partitioner/partition/partition.h"

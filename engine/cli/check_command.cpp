@@ -6,7 +6,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
-#include "engine/train/equality.h"
+#include "engine/train/verifying/equality.h"
 
 namespace tessera::engine {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <system_error>
 
-#include "engine/cli/resume_command.h"
+#include "engine/cli/started_command.h"
 #include "engine/run_files/names.h"
 #include "engine/session/own_data.h"
 #include "partitioner/base/path_kinds.h"
@@ -19,8 +19,7 @@ namespace {
 // Commands that work as they are printed: what was not tested while training may lack pictures for
 // testing, and rank 0 may have none of the data that lie on the ranks.
 std::string uses_of(const TrainingRequest& request, const std::string& weights) {
-  const Words started = started_command().program;
-  const std::string program = shell_word(started.empty() ? "tessera" : started.front());
+  const std::string program = started_program();
   const std::string model = shell_word(request.model);
   const std::string data = request.data_map.empty() ? request.data : path_of_rank(request.data, 0);
   const std::string predict =

@@ -14,6 +14,8 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
+#include "engine/session/prediction.h"
+#include "engine/session/step_timing.h"
 #include "engine/session/training_request.h"
 
 namespace tessera::engine {
@@ -147,19 +149,11 @@ struct BalanceCommand {
 void add_options(CLI::App& app, BalanceCommand& command);
 void run_balance(const BalanceCommand& command);
 
-struct PredictCommand {
-  std::string model;
-  std::string weights;
-  std::vector<std::string> pictures;  // each a picture, an IDX file, a list or a folder
-  std::string names;
+struct PredictCommand : PredictionRequest {
   std::string out;  // a folder for the pictures with their captions; empty: none are drawn
   Index top = 5;
-  Index batch = 0;  // 0: some at once, where there are as many
-  PartitionRequest partition;
-  std::vector<float> mean;
-  std::vector<float> stddev;
-  bool json = false;
   double least_score = 0.25;  // of objects
+  bool json = false;
 };
 void add_options(CLI::App& app, PredictCommand& command);
 void run_predict(const PredictCommand& command, const Communicator& communicator);
@@ -189,19 +183,8 @@ struct PlanCommand {
 void add_options(CLI::App& app, PlanCommand& command);
 void run_plan(const PlanCommand& command);
 
-struct TimeCommand {
-  std::string model;
-  std::string size;
-  std::string freeze;
-  Index batch = 1;
-  int threads = 0;
-  Index steps = 5;
-  PartitionRequest partition;
-  bool parts = false;
-  bool layers = false;
-  std::string trace;  // file for the actions of the last step; empty: none
+struct TimeCommand : TimingRequest {
   bool json = false;
-  bool monitor = false;  // look at devices meanwhile, as train does
 };
 void add_options(CLI::App& app, TimeCommand& command);
 void run_time(const TimeCommand& command, const Communicator& communicator);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "engine/train/training_record.h"
+#include "engine/train/checkpoints/training_record.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/number_text.h"
 #include "partitioner/network/input_sizes.h"

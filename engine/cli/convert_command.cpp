@@ -7,8 +7,8 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/session/model_setup.h"
-#include "engine/train/checkpoint.h"
-#include "engine/train/weights_file.h"
+#include "engine/train/checkpoints/checkpoint.h"
+#include "engine/train/checkpoints/weights_file.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {

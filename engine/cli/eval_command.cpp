@@ -6,11 +6,11 @@
 #include "engine/session/data_setup.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
+#include "engine/train/checkpoints/inference.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/detection_report.h"
 #include "engine/train/evaluation.h"
-#include "engine/train/inference.h"
-#include "engine/train/make_metric.h"
+#include "engine/train/metrics/make_metric.h"
 
 namespace tessera::engine {
 

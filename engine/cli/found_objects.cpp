@@ -1,65 +1,13 @@
 #include "engine/cli/found_objects.h"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/data/box_placement.h"
 #include "engine/train/classification_report.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
-
-namespace {
-
-UnitBox box_on_picture(const UnitBox& box,
-                       const Augmentation& augmentation,
-                       const partitioner::MapShape& picture,
-                       const RenderingRules& rules) {
-  const auto place = [&](double x, double y) {
-    return place_on_picture({x, y}, augmentation, picture, rules);
-  };
-  const PicturePlace from = place(box.x - box.width / 2, box.y - box.height / 2);
-  const PicturePlace to = place(box.x + box.width / 2, box.y + box.height / 2);
-  return {(from.x + to.x) / 2, (from.y + to.y) / 2, to.x - from.x, to.y - from.y};
-}
-
-}  // namespace
-
-std::vector<FoundObject> found_objects(const std::vector<HeadSite>& heads,
-                                       const std::vector<std::span<const float>>& outputs,
-                                       double least_score,
-                                       const std::vector<std::string>& names) {
-  std::vector<FoundObject> objects;
-  for (const Detection& found : detections(heads, outputs, {.least_score = least_score})) {
-    objects.push_back({class_name(names, static_cast<std::size_t>(found.label)), found});
-  }
-  return objects;
-}
-
-std::optional<FoundObject> best_object(const std::vector<HeadSite>& heads,
-                                       const std::vector<std::span<const float>>& outputs,
-                                       const std::vector<std::string>& names) {
-  std::vector<Detection> found;
-  for (std::size_t i = 0; i < heads.size(); ++i) {
-    add_boxes_of_head(heads[i], outputs[i], kLeastTestedScore, found);
-  }
-  const auto best = std::max_element(
-      found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
-  return best == found.end()
-             ? std::nullopt
-             : std::optional<FoundObject>(
-                   {class_name(names, static_cast<std::size_t>(best->label)), *best});
-}
-
-void place_on_picture(std::vector<FoundObject>& objects,
-                      const partitioner::MapShape& picture,
-                      const RenderingRules& rules) {
-  for (FoundObject& object : objects) {
-    object.box = box_on_picture(object.box, whole_picture(rules, picture), picture, rules);
-  }
-}
 
 std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects) {
   // Easy to tell apart, also for people who do not see red or green (Okabe and Ito 2008).

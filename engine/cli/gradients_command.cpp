@@ -7,7 +7,7 @@
 #include "engine/files/tensor_check.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
-#include "engine/train/vector_jacobian.h"
+#include "engine/train/verifying/vector_jacobian.h"
 
 namespace tessera::engine {
 
@@ -46,7 +46,7 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
       agreed(communicator, [&] { return root ? read_tensors(command.in) : NamedTensors{}; });
   PartitionRequest request = command.partition;
   if (!request.says_how_to_cut()) {
-    request.grid = {1, 1};
+    request.cut.grid = {1, 1};
   }
   const auto input = in.find("input");
   const bool has_images =

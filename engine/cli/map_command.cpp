@@ -6,7 +6,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
-#include "engine/data/coco.h"
+#include "engine/data/sets/coco.h"
 #include "engine/detection/average_precision.h"
 #include "engine/train/detection_report.h"
 #include "partitioner/base/errors.h"

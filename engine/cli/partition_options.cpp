@@ -123,7 +123,7 @@ void add_partition(CLI::App& app,
       app,
       "--grid RxC",
       [&request](const std::string& text) {
-        request.grid = partitioner::parse_grid(text, "--grid");
+        request.cut.grid = partitioner::parse_grid(text, "--grid");
       },
       fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
                   default_grid));
@@ -131,13 +131,14 @@ void add_partition(CLI::App& app,
       app,
       "--groups A-B,...",
       [&request](const std::string& text) {
-        request.groups = partitioner::parse_groups(text, "--groups");
+        request.cut.groups = partitioner::parse_groups(text, "--groups");
       },
       "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
   const auto read_recompute = [&request](const std::string& text) {
-    request.recompute_all = text == "all";
-    request.recompute = request.recompute_all ? partitioner::GroupRanges{}
-                                              : partitioner::parse_groups(text, "--recompute");
+    request.cut.recompute_all = text == "all";
+    request.cut.recompute = request.cut.recompute_all
+                                ? partitioner::GroupRanges{}
+                                : partitioner::parse_groups(text, "--recompute");
   };
   auto* recompute = add_read(app,
                              "--recompute A-B,...",
@@ -150,11 +151,11 @@ void add_partition(CLI::App& app,
         ->check(whole_number(0, kMostCount));
   };
   auto* data = add_layer("--data-parallel-from",
-                         request.data_parallel_from,
+                         request.cut.data_parallel_from,
                          "from this layer on, divide images among ranks instead of tiles (default: "
                          "the first layer that cannot be tiled)");
   auto* filter = add_layer("--filter-parallel-from",
-                           request.filter_parallel_from,
+                           request.cut.filter_parallel_from,
                            "from this layer on, divide output channels among ranks");
   add_execution(app, request, measures_kernels);
   for (auto* shorthand : {grid, groups, recompute, data, filter}) {
@@ -184,7 +185,7 @@ void add_gradient_precision(CLI::App& app, PartitionRequest& request) {
 
 void add_replicas(CLI::App& app, PartitionRequest& request, const char* group) {
   app.add_option("--replicas",
-                 request.replicas,
+                 request.cut.replicas,
                  "divide the ranks into R groups of equal size that hold the model each and share "
                  "the images of each pass; other options say how one is cut (default: 1)")
       ->type_name("R")
@@ -196,7 +197,7 @@ void add_synchronisation(CLI::App& app, PartitionRequest& request, const char* g
   add_gradient_precision(app, request);
   add_replicas(app, request, group);
   const auto read = [&request](const std::string& text) {
-    request.sync = partitioner::parse_synchronisation(text);
+    request.cut.sync = partitioner::parse_synchronisation(text);
   };
   add_read(app,
            "--sync HOW",

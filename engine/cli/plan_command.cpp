@@ -7,7 +7,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
-#include "engine/data/augment.h"
+#include "engine/data/batch/augment.h"
 #include "engine/data/decoding_need.h"
 #include "engine/files/atomic_file.h"
 #include "engine/ops/loops/threads.h"
@@ -31,8 +31,8 @@ int ranks_of_replica(const PlanCommand& command) {
   if (!command.partition.file.empty()) {
     return partitioner::read_partition(command.partition.file).ranks;
   }
-  if (command.partition.grid) {
-    const auto [rows, cols] = *command.partition.grid;
+  if (command.partition.cut.grid) {
+    const auto [rows, cols] = *command.partition.cut.grid;
     return static_cast<int>(rows * cols);
   }
   return 1;

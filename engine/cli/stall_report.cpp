@@ -2,13 +2,14 @@
 
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/cli/launcher.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/process_end.h"
-#include "engine/cli/resume_command.h"
+#include "engine/cli/started_command.h"
+#include "engine/supervisor/agent_line.h"
 #include "partitioner/base/printable.h"
-#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -17,30 +18,33 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
   if (file_.empty()) {
     return "there is no checkpoint yet: start again without the devices that do not answer";
   }
-  const CommandWords started = started_command();
-  if (!started.supervisor.empty()) {
+  if (!command_of_supervisor().empty()) {
     return "`tessera run` goes on from the last finished step";
   }
-  if (!stall.silent.empty() && uses_data_map(started)) {
-    return fmt::format(
-        "the last checkpoint is {}, after step {}; to continue with the devices that "
-        "are left, make a data map of theirs with `tessera balance`, and give it with "
-        "--data-map and --resume {}",
-        printable(file_),
-        step_,
-        shell_word(printable(file_)));
+  const std::string last =
+      fmt::format("the last checkpoint is {}, after step {}", printable(file_), step_);
+  const std::string resume = advice_to_resume(file_);
+  if (stall.silent.empty()) {
+    return fmt::format("{}; to continue (`tessera run` does so by itself): {}", last, resume);
   }
-  Words hosts;
+  if (uses_data_map_) {
+    return fmt::format(
+        "{}; to continue with the devices that are left, make a data map of theirs with `tessera "
+        "balance`: then {} --data-map FILE",
+        last,
+        resume);
+  }
+  std::vector<std::string> hosts;
   for (const int rank : stall.living) {
     hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);
   }
   return fmt::format(
-      "the last checkpoint is {}, after step {}; to continue with {} (`tessera run` does so by "
-      "itself): {}",
-      printable(file_),
-      step_,
-      stall.silent.empty() ? "the same devices" : "the devices that are left",
-      command_to_resume_on(hosts, started, file_));
+      "{}; to continue with the devices that are left (`tessera run` does so by itself): with "
+      "mpiexec.mpich -n {} -hosts {}, {}, and --partition auto instead of what says how to cut",
+      last,
+      hosts.size(),
+      fmt::join(hosts, ","),
+      resume);
 }
 
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {

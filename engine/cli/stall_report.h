@@ -17,6 +17,8 @@ namespace tessera::engine {
 // The last checkpoint of a training run, told by one thread and asked for by another.
 class LastCheckpoint {
  public:
+  // `uses_data_map`: each rank has data of its own, which goes with it.
+  explicit LastCheckpoint(bool uses_data_map) : uses_data_map_(uses_data_map) {}
   void set(const std::string& file, Index step) {
     const std::lock_guard lock(mutex_);
     file_ = file;
@@ -65,6 +67,7 @@ class LastCheckpoint {
 
  private:
   mutable std::mutex mutex_;
+  bool uses_data_map_;
   std::string file_;  // empty: there is none yet
   Index step_ = 0;
   std::function<void(const std::string&)> told_;

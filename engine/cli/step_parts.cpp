@@ -1,9 +1,7 @@
 #include "engine/cli/step_parts.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "partitioner/base/text_table.h"
 
@@ -12,11 +10,6 @@ namespace tessera::engine {
 using partitioner::PassSeconds;
 
 namespace {
-
-double mean_of_ranks(double mine, const Communicator& communicator) {
-  const std::vector<double> all = communicator.of_ranks(mine);
-  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-}
 
 std::string milliseconds(double seconds) {
   return fmt::format("{:.3f}", 1e3 * seconds);
@@ -56,29 +49,6 @@ nlohmann::ordered_json pass_json(const PassSeconds& seconds) {
 
 }  // namespace
 
-StepParts measured_parts(const std::vector<StepTimes>& times,
-                         const std::vector<double>& longest_s,
-                         const Communicator& communicator) {
-  StepTimes sum;
-  for (const StepTimes& step : times) {
-    sum.step_s += step.step_s;
-    sum.exchanges.maps_s += step.exchanges.maps_s;
-    sum.exchanges.statistics_s += step.exchanges.statistics_s;
-    sum.exchanges.reduction_s += step.exchanges.reduction_s;
-  }
-  const auto mean = [&](double seconds) {
-    return mean_of_ranks(seconds, communicator) / static_cast<double>(times.size());
-  };
-  const double steps_s = std::accumulate(longest_s.begin(), longest_s.end(), 0.0);
-  StepParts parts;
-  parts.computing_s = mean(sum.step_s - sum.exchanges.total_s());
-  parts.exchanges.maps_s = mean(sum.exchanges.maps_s);
-  parts.exchanges.statistics_s = mean(sum.exchanges.statistics_s);
-  parts.exchanges.reduction_s = mean(sum.exchanges.reduction_s);
-  parts.idle_s = mean(steps_s - sum.step_s);
-  return parts;
-}
-
 std::string parts_table(const StepParts& measured, const std::optional<StepParts>& predicted) {
   std::vector<Column> columns{{"", Align::Left}, {"measured, ms"}};
   if (predicted) {
@@ -102,25 +72,6 @@ nlohmann::ordered_json parts_json(const StepParts& parts) {
     json[part.key] = part.seconds;
   }
   return json;
-}
-
-std::vector<LayerComputing> measured_layers(const std::vector<PassSeconds>& mine,
-                                            Index steps,
-                                            const Communicator& communicator) {
-  const std::vector<std::vector<PassSeconds>> of_ranks = communicator.of_ranks(mine);
-  std::vector<LayerComputing> layers(mine.size());
-  for (const std::vector<PassSeconds>& of_rank : of_ranks) {
-    for (std::size_t layer = 0; layer < mine.size(); ++layer) {
-      for (const NamedPass& pass : kPasses) {
-        const double seconds = of_rank[layer].*pass.seconds / static_cast<double>(steps);
-        double& mean = layers[layer].mean.*pass.seconds;
-        double& most = layers[layer].most.*pass.seconds;
-        mean += seconds / static_cast<double>(of_ranks.size());
-        most = std::max(most, seconds);
-      }
-    }
-  }
-  return layers;
 }
 
 std::string layers_table(const partitioner::Network& network,

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
@@ -7,8 +8,8 @@
 #include "engine/cli/messages.h"
 #include "engine/cli/move_report.h"
 #include "engine/cli/process_end.h"
-#include "engine/cli/resume_command.h"
 #include "engine/cli/stall_report.h"
+#include "engine/cli/started_command.h"
 #include "engine/cli/terminal.h"
 #include "engine/cli/version.h"
 #include "engine/run_files/names.h"
@@ -20,6 +21,8 @@
 #include "engine/system/stop_request.h"
 #include "engine/system/test_point.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/shell_word.h"
 
 namespace tessera::engine {
 
@@ -39,12 +42,8 @@ ProgressStyle style_named(const std::string& name) {
 // Prints what a training session tells.
 class TrainingPrinter {
  public:
-  TrainingPrinter(const std::string& progress, std::string run, int ranks, LastCheckpoint& saved)
-      : style_(style_named(progress)),
-        moves_(style_),
-        ranks_(ranks),
-        run_(std::move(run)),
-        saved_(saved) {}
+  TrainingPrinter(const std::string& progress, std::string run, LastCheckpoint& saved)
+      : style_(style_named(progress)), moves_(style_), run_(std::move(run)), saved_(saved) {}
 
   // This must outlive it.
   [[nodiscard]] TrainingSessionObserver observer() {
@@ -64,16 +63,14 @@ class TrainingPrinter {
             .checkpoint = [this](const std::string& file, Index step) { saved_.set(file, step); },
             .resume_advice =
                 [this](const std::string& checkpoint) {
-                  return state_folder_of_agent().empty()
-                             ? command_to_resume(started_command(), ranks_, checkpoint)
-                             : command_to_continue(run_);
+                  return state_folder_of_agent().empty() ? advice_to_resume(checkpoint)
+                                                         : command_to_continue(run_);
                 },
             .resume_advice_in =
                 [this](const std::filesystem::path& folder) {
-                  return command_to_resume_in(folder.string(),
-                                              started_command(),
-                                              ranks_,
-                                              (folder / run_file::kCheckpoint).string());
+                  return fmt::format("{} --run {}",
+                                     advice_to_resume((folder / run_file::kCheckpoint).string()),
+                                     shell_word(printable(folder.string())));
                 },
             .stop_notice = kStopNotice};
   }
@@ -88,7 +85,6 @@ class TrainingPrinter {
 
   ProgressStyle style_;
   MoveReport moves_;
-  int ranks_;
   std::string run_;  // folder
   LastCheckpoint& saved_;
   Index images_ = 0;  // of a step
@@ -108,7 +104,7 @@ RunEnvironment environment_of_rank() {
           .started_again = !state_folder.empty() && is_started_again(),
           .faults_file = faults_file(),
           .program_version = program_version(),
-          .command = started_line(started_command())};
+          .command = started_line()};
 }
 
 // Of two devices that do not reach each other, while both reach the supervisor, it hears by this.
@@ -132,8 +128,8 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   });
   agent.tell(of_rank::Phase{});
   test_point("rank_begins");
-  LastCheckpoint saved;
-  TrainingPrinter printer(command.progress, request.run, communicator.size(), saved);
+  LastCheckpoint saved(!request.data_map.empty());
+  TrainingPrinter printer(command.progress, request.run, saved);
   TrainingSessionObserver observer = printer.observer();
   observer.step_done = [&agent](Index step, Index last) { agent.tell(of_rank::Step{step, last}); };
   observer.activity = [&agent](const RunActivity& activity) { agent.tell(phase_of(activity)); };

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "engine/base/digest.h"
-#include "engine/data/box_sets.h"
-#include "engine/data/cifar.h"
-#include "engine/data/idx.h"
+#include "engine/data/sets/box_sets.h"
+#include "engine/data/sets/cifar.h"
+#include "engine/data/sets/idx.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/path_kinds.h"
 

@@ -14,11 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include "engine/data/byte_pictures.h"
-#include "engine/data/picture.h"
-#include "engine/data/picture_cache.h"
-#include "engine/data/picture_files.h"
-#include "engine/data/picture_record.h"
+#include "engine/data/cache/picture_cache.h"
+#include "engine/data/pictures/byte_pictures.h"
+#include "engine/data/pictures/picture.h"
+#include "engine/data/sets/picture_files.h"
+#include "engine/data/sets/picture_record.h"
 
 namespace tessera::engine {
 

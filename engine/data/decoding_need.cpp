@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/base/in_threads.h"
-#include "engine/data/picture_table.h"
+#include "engine/data/cache/picture_table.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/in_threads.h"
-#include "engine/data/inspection.h"
+#include "engine/data/inspection/inspection.h"
 #include "engine/files/input_file.h"
 #include "partitioner/base/errors.h"
 

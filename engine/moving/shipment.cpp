@@ -7,7 +7,7 @@
 
 #include "engine/base/in_threads.h"
 #include "engine/comm/agreement.h"
-#include "engine/data/inspection.h"
+#include "engine/data/inspection/inspection.h"
 #include "engine/moving/move_lists.h"
 #include "partitioner/base/errors.h"
 

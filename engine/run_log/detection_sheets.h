@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/batch.h"
+#include "engine/data/batch/batch.h"
 #include "engine/drawing/rgb_picture.h"
-#include "engine/train/detection_metrics.h"
+#include "engine/train/metrics/detection_metrics.h"
 
 namespace tessera::engine {
 

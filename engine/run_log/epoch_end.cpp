@@ -4,7 +4,7 @@
 #include "engine/run_log/epoch_table.h"
 #include "engine/run_log/event_log.h"
 #include "engine/run_log/metrics_file.h"
-#include "engine/train/make_metric.h"
+#include "engine/train/metrics/make_metric.h"
 
 namespace tessera::engine {
 

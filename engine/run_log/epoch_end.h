@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 
 namespace tessera::engine {
 

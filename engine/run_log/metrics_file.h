@@ -11,7 +11,7 @@
 #include "engine/files/json_lines.h"
 #include "engine/monitor/energy_account.h"
 #include "engine/run_files/metrics.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 

@@ -18,7 +18,7 @@
 #include "engine/system/clock.h"
 #include "engine/system/test_point.h"
 #include "engine/train/classification_report.h"
-#include "engine/train/make_metric.h"
+#include "engine/train/metrics/make_metric.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {

@@ -26,7 +26,7 @@
 #include "engine/run_log/epoch_table.h"
 #include "engine/run_log/metrics_file.h"
 #include "engine/run_log/run_folder.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/training_run.h"
 
 namespace tessera::engine {

@@ -1,6 +1,7 @@
 #include "engine/run_view/run_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -209,6 +210,12 @@ std::string tile_text(const PlanOutline& plan, int rank) {
   add('r', owned.rows, map.rows);
   add('c', owned.cols, map.cols);
   return text.empty() ? "all" : text;
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<Index>(std::llround(seconds));
+  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 }  // namespace tessera::engine

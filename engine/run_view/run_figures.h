@@ -63,4 +63,7 @@ struct DeviceNow {
 // none.
 [[nodiscard]] std::string tile_text(const PlanOutline& plan, int rank);
 
+// "0:12:41" or "12:41".
+[[nodiscard]] std::string duration(double seconds);
+
 }  // namespace tessera::engine

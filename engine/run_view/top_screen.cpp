@@ -9,6 +9,7 @@
 
 #include "engine/run_view/curve.h"
 #include "engine/run_view/device_rows.h"
+#include "engine/run_view/event_list.h"
 #include "engine/run_view/run_figures.h"
 #include "engine/run_view/tile_drawing.h"
 #include "partitioner/base/printable.h"
@@ -21,13 +22,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr double kQuiet_s = 20;  // of a run that is going: then it is said
-
-// "0:12:41" or "12:41"
-std::string duration(double seconds) {
-  const auto whole = static_cast<Index>(std::llround(seconds));
-  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
-                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
 
 Ink ink_of(RunState state) {
   switch (state) {
@@ -43,17 +37,6 @@ Ink ink_of(RunState state) {
       break;
   }
   return Ink::Faint;
-}
-
-Ink ink_of(const RunEvent& event) {
-  if (event.kind == "failure") {
-    return Ink::Bad;
-  }
-  if (event.kind == "warning" || event.kind == "signal" || event.kind == "fault") {
-    return Ink::Warn;
-  }
-  const bool good = event.kind == "best" || event.kind == "finish" || event.kind == "recovery";
-  return good ? Ink::Good : Ink::Plain;
 }
 
 // Where what is shown is to stand; lines of 0: not at all.
@@ -281,7 +264,8 @@ class TopScreen {
     if (wide) {
       const int events = std::max(least_events, all.columns * 2 / 5);
       end -= events;
-      draw_events({end + 1, all.line, events - 1, all.lines});
+      rule(end, all.columns, all.line, "events");
+      draw_events(canvas_, {end + 1, all.line, events - 1, all.lines}, data_.events);
     }
     const int tiles = std::min(all.lines * 3, 44);
     if (all.columns >= 130 && data_.plan && tiled_group(*data_.plan) != nullptr) {
@@ -327,70 +311,6 @@ class TopScreen {
                                    : fmt::format("tiles of layers {}-{}", group.first, group.last));
     draw_tiles(
         canvas_, {box.column + 1, box.line + 1, box.columns - 2, box.lines - 1}, *data_.plan);
-  }
-
-  // The latest ones, the newest at the end; a long one takes several lines. Of checkpoints only the
-  // last counts.
-  void draw_events(const CanvasBox& box) {
-    rule(box.column - 1, box.column + box.columns, box.line, "events");
-    const int time = 8;
-    const int width = std::max(box.columns - time - 1, 1);
-    int free = box.lines - 1;
-    bool has_checkpoint = false;
-    std::vector<const RunEvent*> shown;
-    for (auto event = data_.events.rbegin(); event != data_.events.rend(); ++event) {
-      if (event->kind == "checkpoint" && std::exchange(has_checkpoint, true)) {
-        continue;
-      }
-      free -= lines_of(*event, width);
-      if (free < 0) {
-        break;
-      }
-      shown.push_back(&*event);
-    }
-    int line = box.line + 1;
-    for (auto event = shown.rbegin(); event != shown.rend(); ++event) {
-      if (known((*event)->t_s)) {
-        canvas_.write_left_of(box.column + time - 1, line, duration((*event)->t_s), Ink::Faint);
-      }
-      for (const std::string& part : wrapped_text(**event, width)) {
-        canvas_.write(box.column + time, line++, part, ink_of(**event), width);
-      }
-    }
-    if (data_.events.empty()) {
-      canvas_.write(box.column + 1, line, "none", Ink::Faint);
-    }
-  }
-
-  static int lines_of(const RunEvent& event, int width) {
-    return static_cast<int>(wrapped_text(event, width).size());
-  }
-
-  // Broken between words, where there are any; at most a few lines.
-  static std::vector<std::string> wrapped_text(const RunEvent& event, int width) {
-    constexpr std::size_t kMostLines = 3;
-    std::string text = printable(event.text.empty() ? event.kind : event.text);
-    if (event.rank >= 0) {
-      text = fmt::format("rank {}: {}", event.rank, text);
-    }
-    std::vector<std::string> lines(1);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      const std::string word(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (lines.back().empty()) {
-        lines.back() = word;
-      } else if (screen_width(lines.back()) + 1 + screen_width(word) <= width) {
-        lines.back() += ' ' + word;
-      } else if (lines.size() == kMostLines) {
-        lines.back() = shortened(lines.back() + ' ' + word, static_cast<std::size_t>(width));
-        break;
-      } else {
-        lines.push_back(word);
-      }
-    }
-    return lines;
   }
 
   // At most three curves, of what is known.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <variant>
 
-#include "engine/data/data_summary.h"
+#include "engine/data/inspection/data_summary.h"
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/train/copy_equality.h"
+#include "engine/train/verifying/copy_equality.h"
 
 namespace tessera::engine {
 

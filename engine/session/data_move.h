@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/batch.h"
+#include "engine/data/batch/batch.h"
 #include "engine/moving/sample_move.h"
 
 namespace tessera::engine {

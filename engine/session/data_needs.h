@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/augment.h"
+#include "engine/data/batch/augment.h"
 #include "engine/data/dataset.h"
 #include "engine/data/decoding_need.h"
 

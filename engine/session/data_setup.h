@@ -7,9 +7,9 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/data_summary.h"
 #include "engine/data/dataset.h"
-#include "engine/data/kept_findings.h"
+#include "engine/data/inspection/data_summary.h"
+#include "engine/data/inspection/kept_findings.h"
 #include "engine/session/data_needs.h"
 #include "engine/session/session_observer.h"
 #include "partitioner/network/network.h"

@@ -9,7 +9,7 @@
 
 #include "engine/recovery/kept_state.h"
 #include "engine/session/session_observer.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/training_phase.h"
 #include "engine/train/training_run.h"
 

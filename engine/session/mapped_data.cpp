@@ -88,8 +88,8 @@ OwnPart MappedData::own_part() const {
 
 PartitionRequest MappedData::cut_by_images(PartitionRequest request) {
   if (!request.says_how_to_cut()) {
-    request.grid = {1, 1};
-    request.data_parallel_from = 0;
+    request.cut.grid = {1, 1};
+    request.cut.data_parallel_from = 0;
   }
   return request;
 }

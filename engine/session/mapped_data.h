@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/batch.h"
+#include "engine/data/batch/batch.h"
 #include "engine/session/data_move.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/training_request.h"

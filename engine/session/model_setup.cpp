@@ -6,7 +6,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
-#include "engine/train/training_record.h"
+#include "engine/train/checkpoints/training_record.h"
 #include "partitioner/base/spelling.h"
 #include "partitioner/network/input_sizes.h"
 #include "partitioner/network/losses.h"

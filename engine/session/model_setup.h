@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/session/session_observer.h"
-#include "engine/train/preparation.h"
+#include "engine/train/checkpoints/preparation.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/data_summary.h"
+#include "engine/data/inspection/data_summary.h"
 
 namespace tessera::engine {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
-#include "engine/data/picture_cache.h"
+#include "engine/data/cache/picture_cache.h"
 #include "engine/run_files/run_summary.h"
 #include "engine/session/data_needs.h"
 #include "engine/session/session_observer.h"

@@ -41,8 +41,8 @@ bool should_rebalance(const TrainingRequest& request, bool several_sizes) {
   const bool one_size =
       request.multi_scale ? *request.multi_scale == 0 : !several_sizes && request.resume.empty();
   return partition.automatic && !partition.cluster.empty() && !request.devices &&
-         partition.replicas.value_or(1) == 1 && !precision.by_runs() && request.data_map.empty() &&
-         one_size;
+         partition.cut.replicas.value_or(1) == 1 && !precision.by_runs() &&
+         request.data_map.empty() && one_size;
 }
 
 Rebalancer::Rebalancer(const partitioner::Network& network,

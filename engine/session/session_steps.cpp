@@ -8,7 +8,7 @@
 #include "engine/run_files/names.h"
 #include "engine/session/session_run.h"
 #include "engine/system/stop_request.h"
-#include "engine/train/make_metric.h"
+#include "engine/train/metrics/make_metric.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
-#include "engine/train/training_record.h"
+#include "engine/train/checkpoints/training_record.h"
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 

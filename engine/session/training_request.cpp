@@ -70,6 +70,15 @@ void from_json(const nlohmann::json& value, Reader& reader) {
   reader = parse_reader(value.get<std::string>());
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CutRequest,
+                                                grid,
+                                                groups,
+                                                recompute,
+                                                recompute_all,
+                                                data_parallel_from,
+                                                filter_parallel_from,
+                                                replicas,
+                                                sync)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PartitionRequest,
                                                 automatic,
                                                 file,
@@ -77,19 +86,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(PartitionRequest,
                                                 cluster,
                                                 memory_limit_bytes,
                                                 objective,
-                                                grid,
-                                                groups,
-                                                recompute,
-                                                recompute_all,
-                                                data_parallel_from,
-                                                filter_parallel_from,
+                                                cut,
                                                 reader,
                                                 kernels,
                                                 default_kernels,
                                                 workspace_bytes,
-                                                gradient_precision,
-                                                replicas,
-                                                sync)
+                                                gradient_precision)
 
 }  // namespace partitioner
 
@@ -182,20 +184,12 @@ TrainingRequest read_training_request(const std::filesystem::path& file) {
 TrainingRequest for_other_devices(TrainingRequest request,
                                   const std::string& found,
                                   const std::string& cluster) {
-  const PartitionRequest searched;
   PartitionRequest& partition = request.partition;
   partition.automatic = true;
   partition.file.clear();
   partition.found = found;
   partition.cluster = cluster;
-  partition.grid = searched.grid;
-  partition.groups = searched.groups;
-  partition.recompute = searched.recompute;
-  partition.recompute_all = searched.recompute_all;
-  partition.data_parallel_from = searched.data_parallel_from;
-  partition.filter_parallel_from = searched.filter_parallel_from;
-  partition.replicas = searched.replicas;
-  partition.sync = searched.sync;
+  partition.cut = {};
   if (partition.reader && partition.reader->single_rank().value_or(0) != 0) {
     partition.reader.reset();
   }

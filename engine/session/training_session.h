@@ -22,7 +22,7 @@
 #include "engine/session/run_environment.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/training_run.h"
 
 namespace tessera::engine {

@@ -16,7 +16,7 @@
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
 #include "engine/train/data_loader.h"
-#include "engine/train/make_metric.h"
+#include "engine/train/metrics/make_metric.h"
 #include "partitioner/network/losses.h"
 #include "partitioner/text/plan_words.h"
 
@@ -60,12 +60,12 @@ void expect_fitting_options(const TrainingRequest& request, bool chooses) {
         "--rebalance finds partitions as --partition auto does: give that, too, or a partition "
         "file to begin with");
   }
-  if (rebalances && partition.replicas.value_or(1) > 1) {
+  if (rebalances && partition.cut.replicas.value_or(1) > 1) {
     throw AgreedError(
         "--rebalance cannot be combined with --replicas, whose partition must not change");
   }
   const bool post_local =
-      partition.sync && partition.sync->mode == partitioner::SyncMode::PostLocal;
+      partition.cut.sync && partition.cut.sync->mode == partitioner::SyncMode::PostLocal;
   if (request.local_after > 0 && !post_local && partition.file.empty()) {
     throw AgreedError("--local-after requires --sync post-local:H");
   }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/data/batch.h"
+#include "engine/data/batch/batch.h"
 #include "engine/session/data_needs.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/mapped_data.h"
@@ -22,8 +22,8 @@
 #include "engine/session/planning.h"
 #include "engine/session/run_environment.h"
 #include "engine/session/training_request.h"
-#include "engine/train/preparation.h"
-#include "engine/train/training_record.h"
+#include "engine/train/checkpoints/preparation.h"
+#include "engine/train/checkpoints/training_record.h"
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 #include "partitioner/plan/plan.h"

@@ -20,8 +20,8 @@
 #include "engine/run_files/metrics.h"
 #include "engine/run_files/names.h"
 #include "engine/session/model_setup.h"
-#include "engine/train/intact_checkpoint.h"
-#include "engine/train/weights_file.h"
+#include "engine/train/checkpoints/intact_checkpoint.h"
+#include "engine/train/checkpoints/weights_file.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {

@@ -11,10 +11,10 @@
 #include "engine/session/run_environment.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
-#include "engine/train/checkpoint.h"
-#include "engine/train/preparation.h"
+#include "engine/train/checkpoints/checkpoint.h"
+#include "engine/train/checkpoints/preparation.h"
+#include "engine/train/checkpoints/training_record.h"
 #include "engine/train/trainer.h"
-#include "engine/train/training_record.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/train/classification_metrics.h"
 #include "engine/train/evaluation.h"
+#include "engine/train/metrics/classification_metrics.h"
 
 namespace tessera::engine {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/data/batch.h"
+#include "engine/data/batch/batch.h"
 #include "engine/execution/execution.h"
 #include "engine/train/sized_plans.h"
 #include "engine/train/target_exchange.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/train/detection_metrics.h"
+#include "engine/train/metrics/detection_metrics.h"
 
 namespace tessera::engine {
 

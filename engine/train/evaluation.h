@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/train/data_loader.h"
-#include "engine/train/metric.h"
+#include "engine/train/metrics/metric.h"
 
 namespace tessera::engine {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <memory>
 
-#include "engine/data/input_schedule.h"
+#include "engine/data/batch/input_schedule.h"
 #include "partitioner/plan/sized_plan.h"
 
 namespace tessera::engine {

@@ -77,13 +77,13 @@ Partition partition_from_shorthand(const Network& network,
   Shorthand shorthand;
   shorthand.ranks = ranks;
   std::tie(shorthand.grid_rows, shorthand.grid_cols) =
-      request.grid ? *request.grid : squarest_grid(ranks);
+      request.cut.grid ? *request.cut.grid : squarest_grid(ranks);
   expect_ranks_of_grid(shorthand);
-  shorthand.groups = request.groups;
-  shorthand.recompute = request.recompute;
-  shorthand.recompute_all = request.recompute_all;
-  shorthand.data_parallel_from = request.data_parallel_from;
-  shorthand.filter_parallel_from = request.filter_parallel_from;
+  shorthand.groups = request.cut.groups;
+  shorthand.recompute = request.cut.recompute;
+  shorthand.recompute_all = request.cut.recompute_all;
+  shorthand.data_parallel_from = request.cut.data_parallel_from;
+  shorthand.filter_parallel_from = request.cut.filter_parallel_from;
   shorthand.reader = requested_reader(request, ranks);
   shorthand.kernels = request.kernels.value_or(request.default_kernels);
   Partition partition = make_partition(network, shorthand);
@@ -146,17 +146,17 @@ Reader requested_reader(const PartitionRequest& request, int ranks) {
 
 Replicas requested_replicas(const PartitionRequest& request) {
   Replicas replicas;
-  replicas.sync = request.sync.value_or(replicas.sync);
-  if (!request.replicas && replicas.sync.mode != SyncMode::EveryStep) {
+  replicas.sync = request.cut.sync.value_or(replicas.sync);
+  if (!request.cut.replicas && replicas.sync.mode != SyncMode::EveryStep) {
     throw InputError(fmt::format("--sync {} needs --replicas N", to_text(replicas.sync)));
   }
-  replicas.count = std::max(request.replicas.value_or(1), 1);
+  replicas.count = std::max(request.cut.replicas.value_or(1), 1);
   return replicas;
 }
 
 PartitionRequest request_for_one_replica(PartitionRequest request) {
-  request.replicas.reset();
-  request.sync.reset();
+  request.cut.replicas.reset();
+  request.cut.sync.reset();
   return request;
 }
 

@@ -20,8 +20,21 @@ namespace tessera::partitioner {
 // First and last layer of each group.
 using GroupRanges = std::vector<std::pair<int, int>>;
 
+// Shorthand for how to cut; what is left out is chosen by make_partition().
+struct CutRequest {
+  std::optional<std::pair<Index, Index>> grid = {};  // rows, columns
+  GroupRanges groups = {};
+  GroupRanges recompute = {};
+  bool recompute_all = false;
+  int data_parallel_from = -1;
+  int filter_parallel_from = -1;
+  std::optional<int> replicas = {};
+  std::optional<Synchronisation> sync = {};
+  friend bool operator==(const CutRequest&, const CutRequest&) = default;
+};
+
 struct PartitionRequest {
-  // A search chooses; else a file, where one is given; else the shorthand below.
+  // A search chooses; else a file, where one is given; else `cut`.
   bool automatic = false;
   std::string file = {};
   std::string found = {};  // a file that has what that search has found already; empty: none has
@@ -31,26 +44,17 @@ struct PartitionRequest {
   std::optional<Index> memory_limit_bytes = {};  // of each device
   std::optional<Objective> objective = {};
 
-  // Shorthand; what is left out is chosen by make_partition().
-  std::optional<std::pair<Index, Index>> grid = {};  // rows, columns
-  GroupRanges groups = {};
-  GroupRanges recompute = {};
-  bool recompute_all = false;
-  int data_parallel_from = -1;
-  int filter_parallel_from = -1;
-
+  CutRequest cut = {};
   std::optional<Reader> reader = {};       // nothing: as the file says, else every rank
   std::optional<KernelRule> kernels = {};  // nothing: as the file says, else `default_kernels`
   KernelRule default_kernels = KernelRule::Usual;
   std::optional<Index> workspace_bytes = {};  // the most scratch that kernels may take
   std::optional<Compression> gradient_precision = {};
-  std::optional<int> replicas = {};
-  std::optional<Synchronisation> sync = {};
 
   // Whether anything is said about how to cut, other than into groups.
   [[nodiscard]] bool says_how_to_cut() const {
-    return automatic || !file.empty() || grid || filter_parallel_from >= 0 ||
-           data_parallel_from >= 0;
+    return automatic || !file.empty() || cut.grid || cut.filter_parallel_from >= 0 ||
+           cut.data_parallel_from >= 0;
   }
   friend bool operator==(const PartitionRequest&, const PartitionRequest&) = default;
 };

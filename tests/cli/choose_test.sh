@@ -167,7 +167,7 @@ done
 kill -INT "$process"
 wait "$process" || true # MPICH's launcher may say 0 of a run that was stopped: the run's record does not
 expect 'the exit code is that of the signal' grep -q '"exit_code": 130' "$folder/stopped/run.json"
-expect 'it says how to go on' grep -q 'to continue: .*choose .*--resume' "$folder/err"
+expect 'it says how to go on' grep -q 'to continue: the same command with --resume' "$folder/err"
 expect 'a checkpoint is there' test -s "$folder/stopped/checkpoint.safetensors"
 expect 'the run says so' grep -q '"state": "interrupted"' "$folder/stopped/run.json"
 

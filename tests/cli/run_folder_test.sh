@@ -124,9 +124,8 @@ for ranks in 1 3; do
   expect_refusal 'gone: the run folder.* is gone: .* until step [0-9]+ is saved in .*/gone-rescued'
   expect 'all steps are there' test "$(losses "$folder/gone-rescued" | tail -n 1 | cut -d ' ' -f 1)" = "$(stored "$folder/gone-rescued/checkpoint.safetensors" step)"
   step=$(stored "$folder/gone-rescued/checkpoint.safetensors" step)
-  resume=$(sed -n 's/.*to continue: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
-  command_line=$resume
-  eval "$resume" >"$folder/out" 2>"$folder/err" || fail 'the command that is printed should go on'
+  read -ra resume < <(sed -n 's/.*to continue: the same command with //p' "$folder/err")
+  works "$ranks" "${training[@]}" --steps "$((step + 2))" --no-eval "${resume[@]}"
   expect 'it goes on in that folder' test "$(stored "$folder/gone-rescued/checkpoint.safetensors" step)" -eq $((step + 2))
   rm -rf "$folder/gone-rescued" "$folder/elsewhere"
 done

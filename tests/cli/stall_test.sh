@@ -44,12 +44,14 @@ stalled 1 3
 expect 'the last checkpoint is named' grep -q "the last checkpoint is $folder/run/checkpoint.safetensors, after step [0-9]*; to continue" "$folder/err"
 # What is said works on the ranks that are left; a checkpoint that was just being written may be there, too.
 step=$(sed -n 's/.* after step \([0-9]*\); to continue.*/\1/p' "$folder/err")
-resume=$(sed -n 's/.*to continue[^:]*: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 20))/")
-expect 'it is for as many as are left' grep -q -- '-n 2 ' <<<"$resume"
-command_line=$resume
+read -ra launcher < <(sed -n 's/.*to continue[^:]*: with \([^,]*,[^,]*\), .*/\1/p' "$folder/err")
+read -r option file < <(sed -n 's/.*the same command with \(--resume [^,]*\),.*/\1/p' "$folder/err")
+expect 'it is for as many as are left' test "${launcher[*]}" = "mpiexec.mpich -n 2 -hosts $(hostname),$(hostname)"
+command_line="${launcher[*]} tessera train $option $file"
 status=0
-eval "timeout 60 $resume" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
-expect 'the command that is said works' test "$status" -eq 0
+timeout 60 "${launcher[@]}" "$program" train models/lenet5.cfg --data "$data" --batch 8 --steps "$((step + 20))" --run "$folder/run" \
+  --no-eval "$option" "$file" --partition auto >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+expect 'what is said works' test "$status" -eq 0
 
 # A rank that is stopped for less than the limit: the same bits as without.
 arguments=(train models/lenet5.cfg --data "$data" --batch 8 --steps 1500 --no-eval --stall-timeout 20)

@@ -23,7 +23,7 @@ expect_end_without() {
   wait "$training" || code=$?
   expect_text "$(cat "$2.err")" "$1 not answered for 5 s"
   # shellcheck disable=SC2016 # no command is meant
-  expect_text "$(cat "$2.err")" 'to continue with the devices that are left (`tessera run` does so by itself): mpiexec.mpich'
+  expect_text "$(cat "$2.err")" 'to continue with the devices that are left (`tessera run` does so by itself): with mpiexec.mpich -n 2 -hosts '
   # mpiexec kills ranks that end later than the first, and then tells of these.
   expect_between "$code" 1 123
   wait_until nobody_trains

@@ -7,7 +7,7 @@
 
 #include "tests/fuzz/harness.h"
 
-#include "engine/data/box_labels.h"
+#include "engine/data/sets/box_labels.h"
 
 namespace tessera::tests {
 

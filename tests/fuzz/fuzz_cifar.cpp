@@ -7,8 +7,8 @@
 #include "tests/fuzz/read_items.h"
 #include "tests/support/open_dataset.h"
 
-#include "engine/data/cifar.h"
 #include "engine/data/dataset.h"
+#include "engine/data/sets/cifar.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::tests {

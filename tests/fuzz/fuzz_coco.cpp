@@ -4,7 +4,7 @@
 #include "tests/fuzz/box_laws.h"
 #include "tests/fuzz/harness.h"
 
-#include "engine/data/box_sets.h"
+#include "engine/data/sets/box_sets.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::tests {

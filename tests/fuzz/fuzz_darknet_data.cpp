@@ -8,7 +8,7 @@
 #include "tests/support/open_dataset.h"
 
 #include "engine/data/dataset.h"
-#include "engine/data/picture_files.h"
+#include "engine/data/sets/picture_files.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::tests {

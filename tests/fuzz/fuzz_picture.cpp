@@ -2,7 +2,7 @@
 
 #include "tests/fuzz/harness.h"
 
-#include "engine/data/picture.h"
+#include "engine/data/pictures/picture.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::tests {

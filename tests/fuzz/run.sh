@@ -24,7 +24,7 @@ flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-fram
 newest=$(find "$source"/{partitioner,engine/base,engine/files,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
-for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/drawing/*.cpp "$source"/engine/data/*.cpp \
+for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/drawing/*.cpp "$source"/engine/data{,/text,/pictures,/cache,/sets,/inspection}/*.cpp \
   "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
   name=${file#"$source"/}
   object=$build/${name//\//_}.o

@@ -1,5 +1,5 @@
-// The rule of engine/data/path_labels.h once more, as plainly as it can be said: every label is
-// tried at every place of every name.
+// The rule of engine/data/sets/path_labels.h once more, as plainly as it can be said: every label
+// is tried at every place of every name.
 
 #pragma once
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/random_network.h"
 
-#include "engine/train/vector_jacobian.h"
+#include "engine/train/verifying/vector_jacobian.h"
 
 namespace tessera::tests {
 

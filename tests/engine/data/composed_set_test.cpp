@@ -9,8 +9,8 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/digest.h"
-#include "engine/data/box_statistics.h"
-#include "engine/data/sample_sheet.h"
+#include "engine/data/inspection/box_statistics.h"
+#include "engine/data/inspection/sample_sheet.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/picture.h"
+#include "engine/data/pictures/picture.h"
 
 namespace tessera::tests {
 

@@ -12,7 +12,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/data/coco.h"
+#include "engine/data/sets/coco.h"
 #include "partitioner/base/errors.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project

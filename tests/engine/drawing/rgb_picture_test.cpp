@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/data/picture.h"
+#include "engine/data/pictures/picture.h"
 
 namespace tessera::engine {
 

@@ -36,7 +36,7 @@ TEST_CASE(
   const std::vector<std::function<void(TrainingRequest&)>> changes{
       [](TrainingRequest& request) { request.partition.automatic = false; },
       [](TrainingRequest& request) { request.partition.cluster.clear(); },
-      [](TrainingRequest& request) { request.partition.replicas = 2; },
+      [](TrainingRequest& request) { request.partition.cut.replicas = 2; },
       [](TrainingRequest& request) {
         request.partition.gradient_precision = partitioner::compression_named("topk:0.01");
       },

@@ -76,18 +76,19 @@ TEST_CASE("a statistic of a single value is warned of where a replica or a tile 
   CHECK(tests::has(warnings({}, 1, 1), "layer 2"));
   CHECK(tests::has(warnings({}, 1, 1), "give --batch 2 or more"));
   CHECK(warnings({}, 1, 2).empty());
-  const engine::PartitionRequest tied{.replicas = 2};
-  const engine::PartitionRequest independent{.replicas = 2,
-                                             .sync = partitioner::parse_synchronisation("local:4")};
+  const engine::PartitionRequest tied{.cut = {.replicas = 2}};
+  const engine::PartitionRequest independent{
+      .cut = {.replicas = 2, .sync = partitioner::parse_synchronisation("local:4")}};
   CHECK(warnings(tied, 2, 2).empty());
   CHECK(tests::has(warnings(independent, 2, 2), "give --batch 4 or more"));
   CHECK(warnings(independent, 2, 4).empty());
-  const engine::PartitionRequest tiles{.grid = std::pair<Index, Index>{2, 2}};
+  const engine::PartitionRequest tiles{.cut = {.grid = std::pair<Index, Index>{2, 2}}};
   CHECK(warnings(tiles, 4, 2).empty());
-  CHECK(tests::has(
-      warnings(
-          engine::PartitionRequest{.data_parallel_from = 0}, 2, 2, engine::BatchNormMode::PerTile),
-      "leave out --batch-norm tile"));
+  CHECK(tests::has(warnings(engine::PartitionRequest{.cut = {.data_parallel_from = 0}},
+                            2,
+                            2,
+                            engine::BatchNormMode::PerTile),
+                   "leave out --batch-norm tile"));
 }
 
 TEST_CASE("a batch of the request is one pass unless it says otherwise") {

@@ -25,9 +25,10 @@ constexpr const char* kAllFields = R"({
   "meters": ["cluster=shelly:http://10.0.0.7"],
   "devices": {"objective": "power", "deadline_s": 0.1, "power_limit_w": 12.5, "count_idle": true, "try_all": true},
   "partition": {"automatic": true, "file": "partition.toml", "found": "found.toml", "cluster": "cluster.toml",
-    "memory_limit_bytes": 12884901888, "objective": "edp", "grid": [2, 3], "groups": [[0, 3], [4, 7]], "recompute": [[0, 3]],
-    "recompute_all": true, "data_parallel_from": 5, "filter_parallel_from": 0, "reader": "1", "kernels": "winograd",
-    "default_kernels": "direct", "workspace_bytes": 0, "gradient_precision": "topk:0.1", "replicas": 2, "sync": "local:8"}
+    "memory_limit_bytes": 12884901888, "objective": "edp", "reader": "1", "kernels": "winograd",
+    "default_kernels": "direct", "workspace_bytes": 0, "gradient_precision": "topk:0.1", "cut":
+      {"grid": [2, 3], "groups": [[0, 3], [4, 7]], "recompute": [[0, 3]], "recompute_all": true, "data_parallel_from": 5,
+       "filter_parallel_from": 0, "replicas": 2, "sync": "local:8"}}
 })";
 
 // A field that is added to the struct does not compile here until it is named, and is to be above,
@@ -69,9 +70,13 @@ std::size_t fields_of(const TrainingRequest& request) {
 }
 
 std::size_t fields_of(const engine::PartitionRequest& request) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = request;
-  return std::tuple_size_v<decltype(std::tie(
-      a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s))>;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = request;
+  return std::tuple_size_v<decltype(std::tie(a, b, c, d, e, f, g, h, i, j, k, l))>;
+}
+
+std::size_t fields_of(const partitioner::CutRequest& request) {
+  const auto& [a, b, c, d, e, f, g, h] = request;
+  return std::tuple_size_v<decltype(std::tie(a, b, c, d, e, f, g, h))>;
 }
 
 TEST_CASE("the text of a request has all its fields, and is read as it was written") {
@@ -80,8 +85,9 @@ TEST_CASE("the text of a request has all its fields, and is read as it was writt
   CHECK(json(request) == all);
   CHECK(all.size() == fields_of(request));
   CHECK(all["partition"].size() == fields_of(request.partition));
+  CHECK(all["partition"]["cut"].size() == fields_of(request.partition.cut));
   const json usual = TrainingRequest{.devices = engine::DeviceRequest()};
-  for (const char* name_of_part : {"", "/partition", "/devices", "/cache"}) {
+  for (const char* name_of_part : {"", "/partition", "/partition/cut", "/devices", "/cache"}) {
     const json::json_pointer where(name_of_part);
     CHECK(all[where].size() == usual[where].size());
     for (const auto& [name, value] : all[where].items()) {
@@ -109,13 +115,10 @@ TEST_CASE("what the text of a request lacks has its default, and what means noth
 TEST_CASE("for other devices what was cut for those of before is searched anew") {
   json request = json::parse(kAllFields);
   json expected = request;
-  expected.merge_patch(json::parse(R"({"devices": {}, "local_after": 0, "partition": {
-    "file": "", "found": "q.toml", "cluster": "left.toml", "groups": [], "recompute": [], "recompute_all": false,
-    "data_parallel_from": -1, "filter_parallel_from": -1}})"));
-  expected["devices"] = nullptr;
-  for (const char* name : {"grid", "replicas", "sync", "reader"}) {
-    expected["partition"][name] = nullptr;
-  }
+  expected.merge_patch(json::parse(
+      R"({"local_after": 0, "partition": {"file": "", "found": "q.toml", "cluster": "left.toml"}})"));
+  expected["devices"] = expected["partition"]["reader"] = nullptr;
+  expected["partition"]["cut"] = json(TrainingRequest())["partition"]["cut"];
   CHECK(json(for_other_devices(request.get<TrainingRequest>(), "q.toml", "left.toml")) == expected);
   request["partition"]["reader"] = expected["partition"]["reader"] = "0";
   CHECK(json(for_other_devices(request.get<TrainingRequest>(), "q.toml", "left.toml")) == expected);

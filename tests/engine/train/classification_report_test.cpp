@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/train/classification_metrics.h"
+#include "engine/train/metrics/classification_metrics.h"
 #include "partitioner/base/text_table.h"
 
 namespace tessera::engine {

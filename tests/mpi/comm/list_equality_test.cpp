@@ -7,7 +7,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/data/dataset.h"
-#include "engine/train/picture_equality.h"
+#include "engine/train/verifying/picture_equality.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

@@ -16,8 +16,8 @@
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/execution/parameter_chunks.h"
 #include "engine/recovery/slot_file.h"
-#include "engine/train/copy_equality.h"
 #include "engine/train/pass_end.h"
+#include "engine/train/verifying/copy_equality.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/plan/kept_parts.h"
 

@@ -7,7 +7,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

@@ -18,7 +18,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/comm/agreement.h"
-#include "engine/train/intact_checkpoint.h"
+#include "engine/train/checkpoints/intact_checkpoint.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -320,8 +320,8 @@ TEST_CASE("losses of replicas that run ahead are those of a run that was not sto
   if (fixture.world.size() % 2 != 0) {
     return;
   }
-  fixture.request.partition.replicas = 2;
-  fixture.request.partition.sync =
+  fixture.request.partition.cut.replicas = 2;
+  fixture.request.partition.cut.sync =
       partitioner::Synchronisation{partitioner::SyncMode::ParameterRank, 2};
   fixture.request.evaluate = false;
   fixture.request.checkpoint_every = 4;  // where all wait for each other
@@ -364,9 +364,9 @@ TEST_CASE("a session refuses on all ranks what cannot be trained") {
   fixture.request.data = fixture.folder / "none";
   CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
   fixture.request.data = fixture.folder / "data";
-  fixture.request.partition.grid = {5, 5};  // more tiles than ranks
+  fixture.request.partition.cut.grid = {5, 5};  // more tiles than ranks
   CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
-  fixture.request.partition.grid.reset();
+  fixture.request.partition.cut.grid.reset();
   fixture.request.model = fixture.folder / "none.cfg";
   CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
 }

@@ -1,6 +1,6 @@
 // Checkpoints know whole tensors, whatever the partition.
 
-#include "engine/train/checkpoint.h"
+#include "engine/train/checkpoints/checkpoint.h"
 
 #include <optional>
 

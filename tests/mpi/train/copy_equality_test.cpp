@@ -1,4 +1,4 @@
-#include "engine/train/copy_equality.h"
+#include "engine/train/verifying/copy_equality.h"
 
 #include "tests/support/copied_parameters.h"
 #include <doctest/doctest.h>

@@ -8,8 +8,8 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/random.h"
-#include "engine/train/classification_metrics.h"
 #include "engine/train/evaluation.h"
+#include "engine/train/metrics/classification_metrics.h"
 #include "engine/train/trainer.h"
 #include "partitioner/plan/image_shares.h"
 

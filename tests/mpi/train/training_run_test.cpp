@@ -9,7 +9,7 @@
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
 
-#include "engine/train/classification_metrics.h"
+#include "engine/train/metrics/classification_metrics.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

@@ -54,7 +54,7 @@ TEST_CASE("a reader is every rank or one of those that there are") {
 
 TEST_CASE("a grid has to fit the ranks, and options of a search need one") {
   PartitionRequest request;
-  request.grid = {2, 2};
+  request.cut.grid = {2, 2};
   CHECK(refusal_of(request, 4).empty());
   CHECK(tests::has(refusal_of(request, 3), "2x2 needs 4 ranks, there are 3"));
   request.memory_limit_bytes = 1 << 20;
@@ -63,22 +63,22 @@ TEST_CASE("a grid has to fit the ranks, and options of a search need one") {
 
 TEST_CASE("replicas are cut alike and share the images of a pass") {
   PartitionRequest request;
-  request.replicas = 2;
-  request.sync = Synchronisation{SyncMode::Local, 4};
+  request.cut.replicas = 2;
+  request.cut.sync = Synchronisation{SyncMode::Local, 4};
   const Partition partition = requested_partition(tiled_network(), request, 4, 4);
   CHECK(partition.replicas.count == 2);
-  CHECK(partition.replicas.sync == *request.sync);
+  CHECK(partition.replicas.sync == *request.cut.sync);
   CHECK(tests::has(refusal_of(request, 3), "3 ranks cannot be divided into 2 replicas"));
   CHECK(tests::has(refusal_of(request, 4, 5), "5 images per pass cannot be divided"));
-  request.replicas.reset();
+  request.cut.replicas.reset();
   CHECK(tests::has(refusal_of(request, 4), "--sync local:4 needs --replicas N"));
 }
 
 TEST_CASE("what is asked for is in the partition") {
   PartitionRequest request;
-  request.grid = {1, 2};
-  request.groups = {{0, 1}};
-  request.recompute_all = true;
+  request.cut.grid = {1, 2};
+  request.cut.groups = {{0, 1}};
+  request.cut.recompute_all = true;
   request.reader = Reader::rank(1);
   request.gradient_precision = Compression::Half;
   request.kernels = KernelRule::Reference;
@@ -92,11 +92,11 @@ TEST_CASE("what is asked for is in the partition") {
 
 TEST_CASE("a request says how to cut by anything but groups") {
   PartitionRequest request;
-  request.groups = {{0, 1}};
+  request.cut.groups = {{0, 1}};
   CHECK_FALSE(request.says_how_to_cut());
   request.automatic = true;
   CHECK(request.says_how_to_cut());
   request = {};
-  request.data_parallel_from = 0;
+  request.cut.data_parallel_from = 0;
   CHECK(request.says_how_to_cut());
 }
