@@ -18,7 +18,6 @@
 
 #include "engine/cli/agent_command.h"
 #include "engine/cli/command_line.h"
-#include "engine/cli/launcher.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/process_settings.h"
 #include "engine/cli/program.h"
@@ -31,6 +30,7 @@
 #include "engine/comm/watchdog.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/simd/block_kernels.h"
+#include "engine/processes/launcher.h"
 #include "engine/system/exit_code.h"
 #include "engine/system/host_name.h"
 #include "engine/system/limits.h"

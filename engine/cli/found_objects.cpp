@@ -1,6 +1,5 @@
 #include "engine/cli/found_objects.h"
 
-#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,28 +7,6 @@
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
-
-std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects) {
-  // Easy to tell apart, also for people who do not see red or green (Okabe and Ito 2008).
-  static constexpr std::array<Colour, 7> kColours{{{230, 159, 0},
-                                                   {86, 180, 233},
-                                                   {0, 158, 115},
-                                                   {240, 228, 66},
-                                                   {0, 114, 178},
-                                                   {213, 94, 0},
-                                                   {204, 121, 167}}};
-  std::vector<LabelledBox> boxes;
-  for (auto object = objects.rbegin(); object != objects.rend(); ++object) {
-    const UnitBox& box = object->box;
-    boxes.push_back({box.x - box.width / 2,
-                     box.y - box.height / 2,
-                     box.x + box.width / 2,
-                     box.y + box.height / 2,
-                     fmt::format("{} {:.0f} %", object->name, 100 * object->score),
-                     kColours[static_cast<std::size_t>(object->label) % kColours.size()]});
-  }
-  return boxes;
-}
 
 std::string drawn_line(const std::string& file) {
   return file.empty() ? "" : fmt::format("  drawn in {}\n", printable(file));

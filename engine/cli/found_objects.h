@@ -1,4 +1,4 @@
-// What `predict` says of the objects that a detector finds on a picture, and how it draws them.
+// What `predict` says of the objects that a detector finds on a picture.
 
 #pragma once
 
@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/pictures/captioned_picture.h"
 #include "engine/session/prediction.h"
 
 namespace tessera::engine {
-
-// To be drawn in this order, the best on top.
-[[nodiscard]] std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects);
 
 // The line that says in which file a picture is drawn; nothing where it is in none.
 [[nodiscard]] std::string drawn_line(const std::string& file);

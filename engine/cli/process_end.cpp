@@ -6,9 +6,9 @@
 #include <thread>
 #include <unistd.h>
 
-#include "engine/cli/launcher.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/time_limit.h"
+#include "engine/processes/launcher.h"
 #include "engine/system/exit_code.h"
 
 namespace tessera::engine {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/cli/launcher.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/started_command.h"
+#include "engine/processes/launcher.h"
 #include "engine/supervisor/agent_line.h"
 #include "partitioner/base/printable.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "engine/cli/launcher.h"
+#include "engine/processes/launcher.h"
 #include "engine/supervisor/agent_line.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/shell_word.h"

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/live_terminal.h"
 #include "engine/run_view/run_reader.h"
 #include "engine/run_view/top_screen.h"
 #include "engine/system/clock.h"
+#include "engine/terminal/live_terminal.h"
 
 namespace tessera::engine {
 

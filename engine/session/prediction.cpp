@@ -1,6 +1,7 @@
 #include "engine/session/prediction.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 
@@ -312,6 +313,28 @@ void place_on_picture(std::vector<FoundObject>& objects,
   for (FoundObject& object : objects) {
     object.box = box_on_picture(object.box, whole_picture(rules, picture), picture, rules);
   }
+}
+
+std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects) {
+  // Easy to tell apart, also for people who do not see red or green (Okabe and Ito 2008).
+  static constexpr std::array<Colour, 7> kColours{{{230, 159, 0},
+                                                   {86, 180, 233},
+                                                   {0, 158, 115},
+                                                   {240, 228, 66},
+                                                   {0, 114, 178},
+                                                   {213, 94, 0},
+                                                   {204, 121, 167}}};
+  std::vector<LabelledBox> boxes;
+  for (auto object = objects.rbegin(); object != objects.rend(); ++object) {
+    const UnitBox& box = object->box;
+    boxes.push_back({box.x - box.width / 2,
+                     box.y - box.height / 2,
+                     box.x + box.width / 2,
+                     box.y + box.height / 2,
+                     fmt::format("{} {:.0f} %", object->name, 100 * object->score),
+                     kColours[static_cast<std::size_t>(object->label) % kColours.size()]});
+  }
+  return boxes;
 }
 
 }  // namespace tessera::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/data/batch/augment.h"
+#include "engine/data/pictures/captioned_picture.h"
 #include "engine/detection/detections.h"
 #include "engine/session/session_observer.h"
 #include "engine/train/checkpoints/inference.h"
@@ -90,5 +91,8 @@ struct FoundObject : Detection {
 void place_on_picture(std::vector<FoundObject>& objects,
                       const partitioner::MapShape& picture,
                       const RenderingRules& rules);
+
+// To be drawn in this order, the best on top.
+[[nodiscard]] std::vector<LabelledBox> labelled_boxes(const std::vector<FoundObject>& objects);
 
 }  // namespace tessera::engine

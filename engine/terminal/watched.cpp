@@ -1,4 +1,4 @@
-#include "engine/cli/terminal.h"
+#include "engine/terminal/watched.h"
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/cli/launcher.h"
+#include "engine/processes/launcher.h"
 #include "engine/processes/descriptor.h"
 
 namespace tessera::engine {

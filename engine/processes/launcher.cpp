@@ -1,4 +1,4 @@
-#include "engine/cli/launcher.h"
+#include "engine/processes/launcher.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "engine/cli/live_terminal.h"
+#include "engine/terminal/live_terminal.h"
 
 #include <array>
 #include <cerrno>
