@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `tessera plan models/yolov2-early.cfg` says of a step on the example clusters of hostfiles/, 608x608: for each of them, on other
-links, for more images, and as a grid of tiles. Ten seconds.
+links, for more images, and as a grid of tiles; and what it says of YOLOv4-tiny, 416x416, on six devices of a kind. A minute.
 
     plans.py [--tessera PROGRAM]            writes plans.csv and its origin beside this script
     plans.py [--tessera PROGRAM] --check    changes nothing; exits with 1 if plans.csv says something else
@@ -30,6 +30,10 @@ RATES = [1180000, 5900000, 11800000, 35400000, 118000000]  # bytes per second, o
 BATCHES = [1, 2, 4, 8]
 AUTO = ("--partition", "auto")
 GRID = ("--grid", "2x3")
+# The layers of YOLOv4-tiny for 416x416, in steps of 64 images, 8 at a time.
+DETECTOR = ROOT / "models/yolov4-tiny-clothes.cfg"
+DETECTOR_KEYS = {"batch": 64, "subdivisions": 8, "width": 416, "height": 416}
+SIX_OF = ["pi3x6", "pi4x4", "pi5x4"]
 
 
 class Planner:
@@ -50,21 +54,42 @@ class Planner:
 
     def plan(self, cluster, ranks, batch=1, rate=None, options=AUTO):
         """(what --json says, how the network is cut)"""
-        question = (cluster, ranks, batch, rate, options)
+        return self.ask((MODEL, "--batch", str(batch)), self.profile(cluster, rate), ranks, options)
+
+    def ask(self, model, profile, ranks, options=AUTO):
+        question = (model, profile, ranks, options)
         if question not in self.known:
-            command = [self.program, "plan", MODEL, "--ranks", str(ranks), "--batch", str(batch), "--cluster", self.profile(cluster, rate), *options]
+            command = [self.program, "plan", *model, "--ranks", str(ranks), "--cluster", profile, *options]
             said = [subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout for more in ([], ["--json"])]
             cut = re.search(r"^cut +(.*(?:\n +.*)*)", said[0], re.MULTILINE).group(1)
             self.known[question] = json.loads(said[1]), " ".join(cut.split())
         return self.known[question]
 
+    def detector(self, cluster):
+        """A step of YOLOv4-tiny on six such devices."""
+        model, profile = self.folder / "detector.cfg", self.folder / f"{cluster}-six.cluster.toml"
+        text = DETECTOR.read_text(encoding="utf-8")
+        for key, value in DETECTOR_KEYS.items():
+            text = re.sub(rf"^{key}=\d+", f"{key}={value}", text, count=1, flags=re.MULTILINE)
+        model.write_text(text, encoding="utf-8")
+        names = ", ".join(f'"pi{number}"' for number in range(1, 7))
+        text = (ROOT / f"hostfiles/{cluster}.cluster.toml").read_text(encoding="utf-8")
+        profile.write_text(re.sub(r"^names = .*", f"names = [{names}]", text, flags=re.MULTILINE), encoding="utf-8")
+        (six, cut), (one, _) = (self.ask((model,), profile, ranks) for ranks in (6, 1))
+        return self.as_row(six, one, cut, table="detector", cluster=f"{cluster[:3]}x6", ranks=6, batch=DETECTOR_KEYS["batch"],
+                           interface_bytes_per_s="", options=" ".join(AUTO))
+
     def row(self, table, cluster, ranks, batch=1, rate=None, options=AUTO):
         plan, cut = self.plan(cluster, ranks, batch, rate, options)
         one, _ = self.plan(cluster, 1, batch, rate)
+        return self.as_row(plan, one, cut, table=table, cluster=cluster, ranks=ranks, batch=batch, interface_bytes_per_s=rate or "",
+                           options=" ".join(options))
+
+    @staticmethod
+    def as_row(plan, one, cut, **asked):
         prediction = plan["prediction"]
         gradients = sum(rank["sent"] for rank in plan["gradient_sum"])
-        return {"table": table, "cluster": cluster, "ranks": ranks, "batch": batch, "interface_bytes_per_s": rate or "", "options": " ".join(options),
-                "step_s": f"{prediction['step_s']:.3g}", "one_rank_s": f"{one['prediction']['step_s']:.3g}", "limited_by": prediction["limited_by"],
+        return {**asked, "step_s": f"{prediction['step_s']:.3g}", "one_rank_s": f"{one['prediction']['step_s']:.3g}", "limited_by": prediction["limited_by"],
                 "groups": prediction["groups"], "cut": cut, "sent_mib": f"{prediction['bytes'] / MIB:.3g}", "gradients_mib": f"{gradients / MIB:.3g}"}
 
 
@@ -77,6 +102,8 @@ def rows(planner):
         yield planner.row("batches", "pi3x6", 6, batch=batch)
     yield planner.row("grid", "pi3x6", 6)
     yield planner.row("grid", "pi3x6", 6, options=GRID)
+    for cluster in SIX_OF:
+        yield planner.detector(cluster)
 
 
 def main():

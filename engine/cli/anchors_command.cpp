@@ -1,9 +1,5 @@
-#include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <tuple>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
@@ -18,36 +14,11 @@ namespace {
 
 using partitioner::Anchor;
 
-// As the model file will have it: whole pixels, or hundredths of a cell.
-double as_written(double pixels, Index stride) {
-  const double unit = stride == 1 ? 1 : static_cast<double>(stride) / 100;
-  return std::max(unit, std::round(pixels / unit) * unit);
-}
-
-std::string written(const Anchor& anchor, Index stride) {
-  const auto in_units = [stride](double pixels) {
-    return fmt::format("{:.{}f}", pixels / static_cast<double>(stride), stride == 1 ? 0 : 2);
-  };
-  return in_units(anchor.width) + "," + in_units(anchor.height);
-}
-
-std::size_t different_sizes(const std::vector<BoxSides>& sizes) {
-  std::set<std::tuple<double, double>> different;
-  for (const BoxSides& size : sizes) {
-    different.emplace(size.width, size.height);
-  }
-  return different.size();
-}
-
-void print_anchors_json(const std::vector<Anchor>& anchors,
-                        Index stride,
-                        double mean_iou,
-                        std::size_t boxes) {
+void print_anchors_json(const std::vector<Anchor>& anchors, double mean_iou, std::size_t boxes) {
   nlohmann::ordered_json json{
       {"anchors", nlohmann::ordered_json::array()}, {"mean_iou", mean_iou}, {"boxes", boxes}};
   for (const Anchor& anchor : anchors) {
-    const auto units = static_cast<double>(stride);
-    json["anchors"].push_back({anchor.width / units, anchor.height / units});
+    json["anchors"].push_back({anchor.width, anchor.height});
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -83,8 +54,8 @@ void run_anchors(const AnchorsCommand& command) {
                    {.kind = TargetKind::Boxes, .allow_unlabelled = command.allow_unlabelled});
   say_problems(dataset, command.data);
   const std::vector<BoxSides> sizes = box_sizes(dataset, rows, cols);
-  const std::size_t different = different_sizes(sizes);
-  if (different < static_cast<std::size_t>(command.count)) {
+  const Index different = different_sizes(sizes);
+  if (different < command.count) {
     throw InputError(command.data,
                      0,
                      fmt::format("boxes of {} different sizes for training: too few for {} anchors "
@@ -92,20 +63,19 @@ void run_anchors(const AnchorsCommand& command) {
                                  different,
                                  command.count));
   }
-  std::vector<Anchor> anchors = cluster_anchors(sizes, command.count);
-  for (Anchor& anchor : anchors) {
-    anchor = {as_written(anchor.width, command.stride), as_written(anchor.height, command.stride)};
+  const std::vector<Anchor> anchors =
+      anchors_as_written(cluster_anchors(sizes, command.count), command.stride);
+  std::vector<Anchor> pixels = anchors;
+  for (Anchor& anchor : pixels) {
+    anchor.width *= static_cast<double>(command.stride);
+    anchor.height *= static_cast<double>(command.stride);
   }
-  const double mean_iou = mean_best_iou(sizes, anchors);
+  const double mean_iou = mean_best_iou(sizes, pixels);
   if (command.json) {
-    print_anchors_json(anchors, command.stride, mean_iou, sizes.size());
+    print_anchors_json(anchors, mean_iou, sizes.size());
     return;
   }
-  std::string text;
-  for (const Anchor& anchor : anchors) {
-    text += (text.empty() ? "" : ",  ") + written(anchor, command.stride);
-  }
-  fmt::print("anchors = {}\nnum = {}\n", text, anchors.size());
+  fmt::print("anchors = {}\nnum = {}\n", anchors_text(anchors, command.stride), anchors.size());
   fmt::print(
       "mean IoU of {} boxes with the anchor most like each: {:.4f}\n", sizes.size(), mean_iou);
 }

@@ -114,8 +114,8 @@ Check check_data(const CheckDataCommand& command) {
   const std::vector<DataProblem> found = problems_of(check.data);
   check.problems.insert(check.problems.end(), found.begin(), found.end());
   if (model && !check.data.halves().empty()) {
-    if (auto spare =
-            spare_outputs(model->network, command.model, check.data.halves().front()->dataset)) {
+    if (auto spare = spare_outputs(
+            model->network, command.model, check.data.halves().front()->dataset, command.data)) {
       check.problems.push_back({DataFault::SpareOutputs, command.data, *std::move(spare)});
     }
     const std::vector<DataProblem> for_heads = box_problems(check.data, model->network);

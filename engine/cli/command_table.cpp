@@ -89,6 +89,7 @@ std::vector<CommandRow> all_rows() {
             "write a page about a run: what it learnt, where its time and energy went",
             run_report),
       alone("check-data", "find all problems of a data set; decodes every picture", run_check_data),
+      alone("adapt", "change a model file to fit the classes and boxes of a data set", run_adapt),
       alone("anchors",
             "anchors for a detector's heads, by k-means over the boxes of a data set",
             run_anchors),

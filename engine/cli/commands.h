@@ -14,6 +14,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
+#include "engine/session/model_adaptation.h"
 #include "engine/session/prediction.h"
 #include "engine/session/step_timing.h"
 #include "engine/session/training_request.h"
@@ -109,6 +110,14 @@ void add_options(CLI::App& app, CheckDataCommand& command);
 void run_check_data(const CheckDataCommand& command);
 
 // Of the sizes of a data set's boxes.
+struct AdaptCommand {
+  AdaptationRequest request;
+  std::string anchors = "auto";  // or "keep"
+  std::string out;
+};
+void add_options(CLI::App& app, AdaptCommand& command);
+void run_adapt(const AdaptCommand& command);
+
 struct AnchorsCommand {
   std::string data;
   Index count = 6;

@@ -123,8 +123,10 @@ void add_json(CLI::App& app, bool& json, const char* help) {
 }
 
 void add_weights(CLI::App& app, std::string& weights) {
-  add_text(
-      app, "--weights FILE", weights, "checkpoint.safetensors, or a file in Darknet's .weights")
+  add_text(app,
+           "--weights FILE",
+           weights,
+           "a checkpoint, a run folder (its best weights), or a file in Darknet's .weights")
       ->required();
 }
 

@@ -49,7 +49,10 @@ ListedData listed_data(const EvalCommand& command,
 
 }  // namespace
 
-void run_eval(const EvalCommand& command, const Communicator& communicator) {
+void run_eval(const EvalCommand& asked, const Communicator& communicator) {
+  EvalCommand command = asked;
+  command.weights = weights_file(asked.weights, communicator);
+  command.model = model_or_that_of(command.weights, asked.model);
   const SessionObserver& messages = printed_messages();
   const partitioner::ModelFile model = load_model(command.model, communicator, messages);
   if (losses(model.network).empty()) {
@@ -77,7 +80,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
       messages);
   warn_of_idle_ranks(partition, communicator, messages);
   Inference inference(model, command.model, command.weights, partition, batch, communicator);
-  warn_of_other_outputs(command.weights, model, communicator, messages);
+  warn_of_other_network(command.weights, model, communicator, messages);
   if (!pictures) {
     pictures.emplace(listed_data(command, model.network, inference.reads(), communicator));
   }

@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 20> kExamples{
+constexpr std::array<Examples, 21> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  tessera run -n 4 -- train m.cfg --data photos --run runs/a --grid 2x2\n"},
@@ -45,11 +45,11 @@ constexpr std::array<Examples, 20> kExamples{
       "  tessera deploy --hostfile hosts m.cfg --data photos --dry-run\n"
       "  tessera deploy --hostfile hosts --data photos-{rank} --data-map data-map.toml\n"},
      {"eval",
-      "  tessera eval m.cfg --data photos --weights runs/a/best.safetensors\n"
+      "  tessera eval --data photos --weights runs/a\n"
       "  mpiexec.mpich -n 4 tessera eval m.cfg --data photos --weights w.safetensors \\\n"
       "    --grid 2x2 --json\n"},
      {"predict",
-      "  tessera predict m.cfg cup.jpg --weights runs/a/best.safetensors\n"
+      "  tessera predict cup.jpg --weights runs/a\n"
       "  tessera predict m.cfg holiday/ more.txt --weights w.safetensors --out seen\n"
       "  tessera predict m.cfg *.jpg --weights w.safetensors --top 1 --json\n"},
      {"plan",
@@ -75,6 +75,9 @@ constexpr std::array<Examples, 20> kExamples{
       "  tessera check-data photos\n"
       "  tessera check-data photos --model m.cfg\n"
       "  tessera check-data traffic.data --sheet sheet.png\n"},
+     {"adapt",
+      "  tessera adapt yolov4-tiny.cfg --data traffic.data --out traffic.cfg\n"
+      "  tessera adapt resnet18.cfg --data photos --size 128x128 --out photos.cfg\n"},
      {"anchors",
       "  tessera anchors traffic.data --count 6 --size 416x416\n"
       "  tessera anchors traffic.data --count 5 --stride 32\n"},

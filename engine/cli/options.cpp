@@ -22,7 +22,7 @@ void add_remote_shell(CLI::App& app, std::string& remote_shell) {
 }  // namespace
 
 void add_options(CLI::App& app, EvalCommand& command) {
-  add_model(app, command.model);
+  add_text(app, "MODEL", command.model, "model file (default: the one in the checkpoint)");
   add_text(app, "--data DATA", command.data, "data set, as for train")->required();
   add_skip_broken(app, command.skip_broken);
   add_allow_unlabelled(app, command.allow_unlabelled);
@@ -123,6 +123,19 @@ void add_options(CLI::App& app, CheckDataCommand& command) {
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
+void add_options(CLI::App& app, AdaptCommand& command) {
+  add_model(app, command.request.model);
+  add_text(app, "--data SET", command.request.data, "data set, as for train")->required();
+  add_size(app, command.request.size);
+  add_choice(app,
+             "--anchors",
+             command.anchors,
+             {"auto", "keep"},
+             "of a detector: found by k-means for this size, or kept");
+  add_allow_unlabelled(app, command.request.allow_unlabelled);
+  add_text(app, "--out FILE", command.out, "model file to write")->required();
+}
+
 void add_options(CLI::App& app, AnchorsCommand& command) {
   add_text(app, "DATA", command.data, "data set with boxes, as for train")->required();
   add_count(app, "--count", command.count, "anchors in all");
@@ -218,13 +231,22 @@ void add_options(CLI::App& app, BalanceCommand& command) {
 }
 
 void add_options(CLI::App& app, PredictCommand& command) {
-  add_model(app, command.model);
   app.add_option("PICTURES",
                  command.pictures,
                  "pictures, IDX files, text files with one path per line, and folders, which are "
-                 "searched recursively")
+                 "searched recursively; a first name that ends in .cfg is the model file (default: "
+                 "the one in the checkpoint)")
       ->type_name("")
       ->required();
+  app.parse_complete_callback([&command] {
+    if (command.pictures.front().ends_with(".cfg")) {
+      command.model = command.pictures.front();
+      command.pictures.erase(command.pictures.begin());
+    }
+    if (command.pictures.empty()) {
+      throw CLI::RequiredError("PICTURES");
+    }
+  });
   add_weights(app, command.weights);
   add_text(app, "--names FILE", command.names, "text file with one class name per line");
   add_text(app,

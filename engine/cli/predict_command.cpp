@@ -39,6 +39,7 @@ class PredictOutput {
 
   // On every rank.
   void open(const Predictor& predictor, const Communicator& communicator) {
+    weights_ = predictor.weights;
     names_ = predictor.names;
     heads_ = predictor.heads;
     rules_ = rendering_rules(predictor.model);
@@ -140,8 +141,7 @@ class PredictOutput {
 
   // Of the weights, or of the best ones of their run.
   [[nodiscard]] std::string threshold_hint() const {
-    const std::filesystem::path weights = command_.weights;
-    for (const auto& file : {weights, weights.parent_path() / run_file::kBest}) {
+    for (const auto& file : {weights_, weights_.parent_path() / run_file::kBest}) {
       if (const auto best = stored_best_f1(file)) {
         return fmt::format(
             "; in the test of {} the highest F1, {:.1f} %, was at a score of {:.2f}{}",
@@ -183,6 +183,7 @@ class PredictOutput {
   }
 
   const PredictCommand& command_;
+  std::filesystem::path weights_;
   std::vector<std::string> names_;
   std::vector<HeadSite> heads_;  // of a detector
   RenderingRules rules_;

@@ -7,6 +7,7 @@
 #include "engine/data/inspection/data_summary.h"
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/shell_word.h"
 #include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
@@ -15,19 +16,6 @@ using partitioner::LayerSpec;
 using partitioner::Network;
 
 namespace {
-
-// The layer with weights that says how many channels a map has; kImage where several layers do.
-// What lies between passes channels on.
-int layer_of_channels(const Network& network, int map) {
-  while (map != partitioner::kImage && !has_weights(network.layer(map).operation)) {
-    const LayerSpec& spec = network.layer(map);
-    const int input = spec.inputs.front();
-    const bool passes_on =
-        spec.inputs.size() == 1 && network.shape(input).channels == spec.output.channels;
-    map = passes_on ? input : partitioner::kImage;
-  }
-  return map;
-}
 
 std::string place(const Network& network, int layer) {
   const LayerSpec& spec = network.layer(layer);
@@ -100,9 +88,12 @@ bool is_head(const partitioner::Loss& loss) {
 std::string difference(const Network& network,
                        const partitioner::Loss& loss,
                        const std::string& model,
-                       const Dataset& dataset) {
-  return is_head(loss) ? head_difference(network, loss.layer, model, dataset)
-                       : output_difference(network, loss.layer, model, dataset);
+                       const Dataset& dataset,
+                       const std::string& path) {
+  return fmt::format("{}, or let {} do so",
+                     is_head(loss) ? head_difference(network, loss.layer, model, dataset)
+                                   : output_difference(network, loss.layer, model, dataset),
+                     adapt_command(model, path));
 }
 
 bool has_spare_outputs(const Network& network,
@@ -124,6 +115,22 @@ bool has_output_for_each(const Network& network,
 
 }  // namespace
 
+int layer_of_channels(const Network& network, int map) {
+  while (map != partitioner::kImage && !has_weights(network.layer(map).operation)) {
+    const LayerSpec& spec = network.layer(map);
+    const int input = spec.inputs.front();
+    const bool passes_on =
+        spec.inputs.size() == 1 && network.shape(input).channels == spec.output.channels;
+    map = passes_on ? input : partitioner::kImage;
+  }
+  return map;
+}
+
+std::string adapt_command(const std::string& model, const std::string& data) {
+  return fmt::format(
+      "`tessera adapt {} --data {} --out my.cfg`", shell_word(model), shell_word(data));
+}
+
 void expect_output_for_each_class(const Network& network,
                                   const std::string& model,
                                   const Dataset& dataset,
@@ -135,7 +142,7 @@ void expect_output_for_each_class(const Network& network,
       throw InputError(path,
                        0,
                        fmt::format("{}; the classes are {}",
-                                   difference(network, loss, model, dataset),
+                                   difference(network, loss, model, dataset, path),
                                    listed_classes(dataset)));
     }
   }
@@ -143,10 +150,11 @@ void expect_output_for_each_class(const Network& network,
 
 std::optional<std::string> spare_outputs(const Network& network,
                                          const std::string& model,
-                                         const Dataset& dataset) {
+                                         const Dataset& dataset,
+                                         const std::string& path) {
   for (const partitioner::Loss& loss : losses(network)) {
     if (has_spare_outputs(network, loss, dataset)) {
-      return difference(network, loss, model, dataset) +
+      return difference(network, loss, model, dataset, path) +
              ", or the spare outputs only learn that they are never right";
     }
   }

@@ -24,7 +24,15 @@ void expect_output_for_each_class(const partitioner::Network& network,
 // nothing where there are not.
 [[nodiscard]] std::optional<std::string> spare_outputs(const partitioner::Network& network,
                                                        const std::string& model,
-                                                       const Dataset& dataset);
+                                                       const Dataset& dataset,
+                                                       const std::string& path);
+
+// The layer with weights that says how many channels a map has; kImage where several layers do.
+// What lies between passes channels on.
+[[nodiscard]] int layer_of_channels(const partitioner::Network& network, int map);
+
+// The command that makes a model file fit a data set, for messages.
+[[nodiscard]] std::string adapt_command(const std::string& model, const std::string& data);
 
 // The data set at `path`, for a network that ends in a loss. Throws InputError as
 // expect_output_for_each_class() does; what is wrong with single pictures is left to its

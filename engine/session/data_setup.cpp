@@ -272,8 +272,8 @@ class DataOpening {
                        dropped_.size() > 1 ? ", ..." : ""));
     }
     if (!data_.halves().empty()) {
-      if (const auto spare =
-              spare_outputs(network_, choice_.model, data_.halves().front()->dataset)) {
+      if (const auto spare = spare_outputs(
+              network_, choice_.model, data_.halves().front()->dataset, choice_.path)) {
         warn(choice_.path + ": " + *spare);
       }
     }

@@ -1,11 +1,16 @@
 #include "engine/session/model_setup.h"
 
 #include <charconv>
+#include <filesystem>
 #include <fmt/format.h>
 #include <stdexcept>
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
+#include "engine/comm/texts_of_ranks.h"
+#include "engine/run_files/names.h"
+#include "engine/train/checkpoints/intact_checkpoint.h"
+#include "engine/train/checkpoints/stored_metadata.h"
 #include "engine/train/checkpoints/training_record.h"
 #include "partitioner/base/spelling.h"
 #include "partitioner/network/input_sizes.h"
@@ -18,6 +23,13 @@ partitioner::ModelFile load_model(const std::string& path,
                                   const Communicator& communicator,
                                   const SessionObserver& observer) {
   partitioner::ModelFile model;
+  if (path.ends_with(".safetensors")) {
+    const std::string text = stored_metadata(path, "model", communicator);
+    if (text.empty()) {
+      throw AgreedError(path + ": has no model in it: give the model file, NAME.cfg, first");
+    }
+    return agreed(communicator, [&] { return partitioner::parse_model(text, path); });
+  }
   throw_agreed(
       communicator,
       named_problem(communicator, problem_of([&] { model = partitioner::read_model(path); })));
@@ -90,7 +102,60 @@ partitioner::Network frozen(partitioner::Network network, const std::string& lay
   return network;
 }
 
-void warn_of_other_outputs(const std::string& weights,
+std::string weights_file(const std::string& path, const Communicator& communicator) {
+  std::string file = path;
+  on_root(communicator, [&] {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      return;
+    }
+    const std::filesystem::path folder = path;
+    file = (folder / run_file::kBest).string();
+    if (!std::filesystem::exists(file, error)) {
+      file = newest_intact_checkpoint(folder).file.string();
+    }
+  });
+  return texts_of_ranks(communicator, file).front();
+}
+
+std::string model_or_that_of(const std::string& weights, const std::string& model) {
+  if (model.empty() && !weights.ends_with(".safetensors")) {
+    throw AgreedError(weights +
+                      ": such a file has no model in it: give the model file, NAME.cfg, first");
+  }
+  return model.empty() ? weights : model;
+}
+
+namespace {
+
+// What is another in the network that weights were trained with, in words that follow them.
+std::optional<std::string> network_difference(const partitioner::Network& trained,
+                                              const partitioner::Network& here) {
+  const auto size = [](const partitioner::Network& network) {
+    return fmt::format("{}x{}", network.image.rows, network.image.cols);
+  };
+  if (trained.size() != here.size()) {
+    return fmt::format("were trained with {} layers, here are {}", trained.size(), here.size());
+  }
+  for (int layer = 0; layer < here.size(); ++layer) {
+    const partitioner::LayerSpec& before = trained.layer(layer);
+    const partitioner::LayerSpec& now = here.layer(layer);
+    if (before.operation != now.operation || before.inputs != now.inputs) {
+      return fmt::format("were trained with another layer {} ([{}]) than that of line {}",
+                         layer,
+                         kind_name(before.operation),
+                         now.line);
+    }
+  }
+  return trained.image == here.image
+             ? std::nullopt
+             : std::optional(fmt::format(
+                   "were trained for inputs of {}, here they are {}", size(trained), size(here)));
+}
+
+}  // namespace
+
+void warn_of_other_network(const std::string& weights,
                            const partitioner::ModelFile& model,
                            const Communicator& communicator,
                            const SessionObserver& observer) {
@@ -104,6 +169,20 @@ void warn_of_other_outputs(const std::string& weights,
     observer.warn(
         fmt::format("{} {}: what it has learnt is read in another way here", weights, *difference),
         communicator);
+    return;
+  }
+  const std::string trained = stored_metadata(weights, "model", communicator);
+  if (trained.empty() || trained == model.text) {
+    return;
+  }
+  const auto before =
+      agreed(communicator, [&] { return partitioner::parse_model(trained, weights); });
+  auto other = network_difference(before.network, model.network);
+  if (!other && before.training.norm != model.training.norm) {
+    other = "were trained with another rule of batch normalisation";
+  }
+  if (other) {
+    observer.warn(fmt::format("the weights in {} {}", weights, *other), communicator);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace tessera::engine {
 
 // Reads a model file on every rank; its warnings are rank 0's. AgreedError where a rank has another
-// file.
+// file. A name that ends in .safetensors is that of a checkpoint, which has its model in it.
 [[nodiscard]] partitioner::ModelFile load_model(const std::string& path,
                                                 const Communicator& communicator,
                                                 const SessionObserver& observer);
@@ -30,10 +30,19 @@ namespace tessera::engine {
 // Throws InputError where the network of that model file has nothing to learn by.
 void expect_loss(const partitioner::Network& network, const std::string& model);
 
-// Warns where outputs of the model file's network are others than those that a checkpoint was
-// trained for, with other anchors for instance. Other files of weights do not say it. All ranks
-// call this together.
-void warn_of_other_outputs(const std::string& weights,
+// The file of weights that is meant: of a run folder, which rank 0 sees, the best weights, or those
+// of its newest checkpoint where nothing was tested; any other name as it is. All ranks call this
+// together; AgreedError where a folder has neither.
+[[nodiscard]] std::string weights_file(const std::string& path, const Communicator& communicator);
+
+// What load_model() is to read: the model file, or where none is given the weights, which have it
+// in them. Throws AgreedError where these are a Darknet file, which has not.
+[[nodiscard]] std::string model_or_that_of(const std::string& weights, const std::string& model);
+
+// Warns where a checkpoint was trained for another network than the model file's, though its
+// weights fit, or for other outputs, with other anchors for instance. Other files of weights do not
+// say it. All ranks call this together.
+void warn_of_other_network(const std::string& weights,
                            const partitioner::ModelFile& model,
                            const Communicator& communicator,
                            const SessionObserver& observer);

@@ -40,13 +40,19 @@ std::map<Index, std::string> unreadable_anywhere(const std::vector<UnreadablePic
   return problems;
 }
 
+PredictionRequest with_files(PredictionRequest request, const Communicator& communicator) {
+  request.weights = weights_file(request.weights, communicator);
+  request.model = model_or_that_of(request.weights, request.model);
+  return request;
+}
+
 // Set by set, and a batch at a time. All ranks go through the same sets.
 class PredictionRun {
  public:
   PredictionRun(const PredictionRequest& request,
                 const Communicator& communicator,
                 const PredictionObserver& observer)
-      : request_(request),
+      : request_(with_files(request, communicator)),
         communicator_(communicator),
         observer_(observer),
         names_(agreed(communicator, [&] {
@@ -72,12 +78,15 @@ class PredictionRun {
     warn_of_idle_ranks(partition, communicator_, observer_.messages);
     Inference inference(
         std::move(model), request_.model, request_.weights, partition, batch, communicator_);
-    warn_of_other_outputs(request_.weights, inference.model(), communicator_, observer_.messages);
+    warn_of_other_network(request_.weights, inference.model(), communicator_, observer_.messages);
     choose_names(inference);
     look_at_heads(inference);
     if (observer_.begin) {
-      observer_.begin(
-          {inference.model(), names_, heads_, inference.execution().plan().reader.reads(0)});
+      observer_.begin({inference.model(),
+                       request_.weights,
+                       names_,
+                       heads_,
+                       inference.execution().plan().reader.reads(0)});
     }
     total_ = of_reader(pictures.size() + std::ssize(pictures.problems), inference);
     say_problems(pictures, inference);
@@ -251,7 +260,7 @@ class PredictionRun {
     }
   }
 
-  const PredictionRequest& request_;
+  const PredictionRequest request_;
   const Communicator& communicator_;
   const PredictionObserver& observer_;
   std::vector<std::string> names_;

@@ -19,8 +19,8 @@
 namespace tessera::engine {
 
 struct PredictionRequest {
-  std::string model = {};                  // model file
-  std::string weights = {};                // weights or a checkpoint
+  std::string model = {};                  // model file; empty: that which the weights have in them
+  std::string weights = {};                // weights, a checkpoint, or a run folder: its best ones
   std::vector<std::string> pictures = {};  // each a picture, an IDX file, a list or a folder
   std::string names = {};                  // a file that names classes; empty: as the weights say
   Index batch = 0;                         // 0: some at once, where there are as many
@@ -33,6 +33,7 @@ struct PredictionRequest {
 // The network that looks at pictures, before the first of them.
 struct Predictor {
   const partitioner::ModelFile& model;
+  const std::string& weights;             // the file
   const std::vector<std::string>& names;  // of classes; may be fewer than these
   const std::vector<HeadSite>& heads;     // of a detector, else none
   bool root_reads;                        // whether rank 0 reads pictures

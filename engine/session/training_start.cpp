@@ -134,6 +134,7 @@ TrainingRequest request_from_start(TrainingRequest request,
     }
   }
   request.resume = checkpoint_to_resume(request.resume, communicator, observer);
+  request.weights = weights_file(request.weights, communicator);
   return request;
 }
 

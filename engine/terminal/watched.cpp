@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/processes/launcher.h"
 #include "engine/processes/descriptor.h"
+#include "engine/processes/launcher.h"
 
 namespace tessera::engine {
 

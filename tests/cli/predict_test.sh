@@ -35,6 +35,30 @@ for batch in 1 2 3; do
   works 1 "${predict[@]}" "${named[@]}" --names "$folder/names.txt" --json --batch "$batch"
   expect_answers 'so it is with batches of other sizes' "${order[@]}"
 done
+# The checkpoint is the model, and of a run folder its best weights count.
+works 1 predict "$folder/colours.cfg" "${named[@]}" --weights "$folder/run/best.safetensors" --json
+cp "$folder/out" "$folder/with-model"
+works 1 predict "${named[@]}" --weights "$folder/run" --json
+expect 'a checkpoint needs no model file' cmp -s "$folder/out" "$folder/with-model"
+expect 'and nothing is said' test ! -s "$folder/err"
+works 2 predict "${named[@]}" --weights "$folder/run" --json
+expect_answers 'nor do several ranks' "${order[@]}"
+works 1 eval "$folder/colours.cfg" --data "$data" --weights "$folder/run" --json
+cp "$folder/out" "$folder/with-model"
+works 2 eval --data "$data" --weights "$folder/run" --json
+expect 'eval needs none either' cmp -s "$folder/out" "$folder/with-model"
+sed 's/activation=relu/activation=leaky/' "$folder/colours.cfg" >"$folder/other.cfg"
+expect 'another model is another one' test "$(diff "$folder/colours.cfg" "$folder/other.cfg" | grep -c '^>')" -ge 1
+works 1 predict "$folder/other.cfg" "${named[@]}" --weights "$folder/run"
+says_so='the weights in .*best.safetensors were trained with another layer 0 (\[convolutional\])'
+expect 'what is computed in another way is said' grep -q "$says_so" "$folder/err"
+mkdir "$folder/empty"
+run 1 predict "${named[@]}" --weights "$folder/empty"
+expect_refusal 'empty: '
+works 1 convert "$folder/colours.cfg" --from "$folder/run/best.safetensors" --to "$folder/colours.weights"
+run 1 predict "${named[@]}" --weights "$folder/colours.weights"
+expect_refusal 'colours.weights: .*give the model file'
+
 works 4 "${predict[@]}" "${named[@]}" --names "$folder/names.txt" --json --grid 2x2
 expect_answers 'tiles answer alike' "${order[@]}"
 works 3 "${predict[@]}" "${named[@]}" --names "$folder/names.txt" --top 1 --reader 2

@@ -1,6 +1,8 @@
 #include "engine/data/inspection/anchor_clusters.h"
 
 #include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
 #include <tuple>
 
 #include "engine/base/random.h"
@@ -144,6 +146,34 @@ std::vector<Anchor> cluster_anchors(std::vector<BoxSides> sizes, Index count) {
     return comes_first({a.width, a.height}, {b.width, b.height});
   });
   return best;
+}
+
+Index different_sizes(const std::vector<BoxSides>& sizes) {
+  return std::ssize(counted_sizes(sizes));
+}
+
+std::vector<Anchor> anchors_as_written(std::vector<Anchor> anchors, Index stride) {
+  const double steps = stride == 1 ? 1 : 100;  // of a unit
+  const auto written = [&](double pixels) {
+    return std::max(1.0, std::round(steps * pixels / static_cast<double>(stride))) / steps;
+  };
+  for (Anchor& anchor : anchors) {
+    anchor = {written(anchor.width), written(anchor.height)};
+  }
+  return anchors;
+}
+
+std::string anchors_text(const std::vector<Anchor>& as_written, Index stride) {
+  std::string text;
+  for (const Anchor& anchor : as_written) {
+    text += fmt::format("{}{:.{}f},{:.{}f}",
+                        text.empty() ? "" : ",  ",
+                        anchor.width,
+                        stride == 1 ? 0 : 2,
+                        anchor.height,
+                        stride == 1 ? 0 : 2);
+  }
+  return text;
 }
 
 }  // namespace tessera::engine

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
@@ -31,5 +32,15 @@ struct BoxSides {
 // anchors. There must be as many different sizes.
 [[nodiscard]] std::vector<partitioner::Anchor> cluster_anchors(std::vector<BoxSides> sizes,
                                                                Index count);
+
+[[nodiscard]] Index different_sizes(const std::vector<BoxSides>& sizes);
+
+// Anchors, given in pixels, as a model file has them: in units of `stride` pixels, rounded to whole
+// pixels, of larger units to hundredths.
+[[nodiscard]] std::vector<partitioner::Anchor> anchors_as_written(
+    std::vector<partitioner::Anchor> anchors, Index stride);
+// "10,14,  23,27".
+[[nodiscard]] std::string anchors_text(const std::vector<partitioner::Anchor>& as_written,
+                                       Index stride);
 
 }  // namespace tessera::engine
