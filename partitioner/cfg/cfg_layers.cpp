@@ -25,7 +25,9 @@ constexpr Activation kActivations[] = {Activation::Linear,
                                        Activation::Mish,
                                        Activation::Ramp,
                                        Activation::HardMish,
-                                       Activation::Gelu};
+                                       Activation::Gelu,
+                                       Activation::HardSigmoid,
+                                       Activation::HardSwish};
 
 struct ReadLayer {
   Operation operation;

@@ -72,7 +72,8 @@ struct LayerTraits {
 // Whether the slope of an activation can only be told from what it was applied to.
 [[nodiscard]] constexpr bool slope_needs_input(Activation activation) {
   return activation == Activation::Swish || activation == Activation::Mish ||
-         activation == Activation::HardMish || activation == Activation::Gelu;
+         activation == Activation::HardMish || activation == Activation::Gelu ||
+         activation == Activation::HardSwish;
 }
 
 // Whether the pre-activations that the activation starts from stand beside the output, and are kept

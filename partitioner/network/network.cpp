@@ -126,6 +126,10 @@ const char* activation_name(Activation activation) {
       return "hard_mish";
     case Activation::Gelu:
       return "gelu";
+    case Activation::HardSigmoid:
+      return "hard_sigmoid";
+    case Activation::HardSwish:
+      return "hard_swish";
   }
   expects(false, "an activation is one of the enumerators");
   return "";

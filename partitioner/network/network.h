@@ -71,7 +71,9 @@ enum class Activation {
   Mish,
   Ramp,
   HardMish,
-  Gelu
+  Gelu,
+  HardSigmoid,
+  HardSwish
 };
 
 // out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride +

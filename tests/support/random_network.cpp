@@ -29,7 +29,8 @@ constexpr Index kCellsForStatistics =
 
 Activation random_activation(Draw& draw, bool of_detectors = false) {
   if (of_detectors && draw.chance(0.2)) {
-    return draw.among({Activation::HardMish, Activation::Gelu});
+    return draw.among(
+        {Activation::HardMish, Activation::Gelu, Activation::HardSigmoid, Activation::HardSwish});
   }
   return draw.among({Activation::Linear,
                      Activation::Relu,

@@ -2,7 +2,8 @@
 // Slopes that the value alone tells do not look at x, so that layers need not keep it.
 //
 // leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x *
-// tanh(log(1 + exp(x))); hard_mish x^2 / 2 + x from -2 to 0; gelu x / 2 * (1 + tanh(0.797885 x +
+// tanh(log(1 + exp(x))); hard_mish x^2 / 2 + x from -2 to 0; hard_sigmoid x / 6 + 1/2 from -3 to 3,
+// and hard_swish x times that, as PyTorch and ONNX have them; gelu x / 2 * (1 + tanh(0.797885 x +
 // 0.035677 x^3)), with the numbers of Darknet.
 
 #pragma once
@@ -44,6 +45,10 @@ struct ActivationFunction {
       return x * std::tanh(softplus(x));
     } else if constexpr (kind == Activation::HardMish) {
       return x > 0 ? x : (x <= -2 ? T(0) : x * x / 2 + x);  // NaN stays NaN
+    } else if constexpr (kind == Activation::HardSigmoid) {
+      return hard_sigmoid(x);
+    } else if constexpr (kind == Activation::HardSwish) {
+      return x * hard_sigmoid(x);
     } else if constexpr (kind == Activation::Gelu) {
       return x / 2 * (T(1) + std::tanh(gelu_argument(x)));
     } else {
@@ -74,6 +79,10 @@ struct ActivationFunction {
       return t + x * logistic(x) * (T(1) - t * t);
     } else if constexpr (kind == Activation::HardMish) {
       return x > 0 ? T(1) : (x <= -2 ? T(0) : x + T(1));
+    } else if constexpr (kind == Activation::HardSigmoid) {
+      return y > 0 && y < 1 ? T(1) / 6 : T(0);
+    } else if constexpr (kind == Activation::HardSwish) {
+      return x >= 3 ? T(1) : (x <= -3 ? T(0) : x / 3 + T(0.5));
     } else if constexpr (kind == Activation::Gelu) {
       const T t = std::tanh(gelu_argument(x));
       const T argument_slope = T(kGeluLinear) + 3 * T(kGeluCubic) * x * x;
@@ -87,6 +96,11 @@ struct ActivationFunction {
   template <class T>
   [[nodiscard]] static T softplus(T x) {
     return x > T(20) ? x : std::log1p(std::exp(x));
+  }
+
+  template <class T>
+  [[nodiscard]] static T hard_sigmoid(T x) {
+    return x >= 3 ? T(1) : (x <= -3 ? T(0) : x / 6 + T(0.5));  // NaN stays NaN
   }
 
   static constexpr double kGeluLinear = 0.797885;
@@ -125,6 +139,10 @@ void with_activation(Activation activation, Run run) {
       return run(ActivationFunction<Activation::HardMish>{});
     case Activation::Gelu:
       return run(ActivationFunction<Activation::Gelu>{});
+    case Activation::HardSigmoid:
+      return run(ActivationFunction<Activation::HardSigmoid>{});
+    case Activation::HardSwish:
+      return run(ActivationFunction<Activation::HardSwish>{});
   }
 }
 

@@ -43,7 +43,21 @@ template <class T, class V, class Function>
 #include "engine/ops/simd/vector_functions.inl"
 
 // Activations that vectors compute, and all others.
-enum class Kind { Linear, Relu, Leaky, Relu6, Ramp, HardMish, Logistic, Tanh, Swish, Mish, Other };
+enum class Kind {
+  Linear,
+  Relu,
+  Leaky,
+  Relu6,
+  Ramp,
+  HardMish,
+  HardSigmoid,
+  HardSwish,
+  Logistic,
+  Tanh,
+  Swish,
+  Mish,
+  Other
+};
 
 // Whether there are vector functions for vectors of T.
 template <class T>
@@ -97,6 +111,20 @@ template <class T, class V>
   return x > 0 ? one : below;
 }
 
+template <class T, class V>
+[[gnu::always_inline]] inline V hard_sigmoid_row(const V& x) {
+  const V zero{};
+  const V below = x <= -3 ? zero : x / 6 + T(0.5);
+  return x >= 3 ? zero + T(1) : below;
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline V hard_swish_slope_row(const V& x) {
+  const V zero{};
+  const V below = x <= -3 ? zero : x / 3 + T(0.5);
+  return x >= 3 ? zero + T(1) : below;
+}
+
 template <class T, Kind kKind, class V>
 [[gnu::always_inline]] inline V activated(Activation activation, const V& x) {
   const V zero{};
@@ -115,6 +143,10 @@ template <class T, Kind kKind, class V>
   } else if constexpr (kKind == Kind::HardMish) {
     const V below = x <= -2 ? zero : x * x / 2 + x;
     return x > 0 ? x : below;
+  } else if constexpr (kKind == Kind::HardSigmoid) {
+    return hard_sigmoid_row<T>(x);
+  } else if constexpr (kKind == Kind::HardSwish) {
+    return x * hard_sigmoid_row<T>(x);
   } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
     return mish_row<T>(x);
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
@@ -147,6 +179,11 @@ template <class T, Kind kKind, class V>
     return x > 0 ? T(1.1) * gradient : T(0.1) * gradient;
   } else if constexpr (kKind == Kind::HardMish) {
     return gradient * hard_mish_slope_row<T>(x);
+  } else if constexpr (kKind == Kind::HardSigmoid) {
+    const V below = x < 3 ? gradient * (T(1) / 6) : zero;
+    return x > -3 ? below : zero;
+  } else if constexpr (kKind == Kind::HardSwish) {
+    return gradient * hard_swish_slope_row<T>(x);
   } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
     return gradient * mish_slope_row<T>(x);
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
@@ -462,6 +499,11 @@ template <class T, Kind kKind, class V>
     return y > 0 ? T(1.1) * gradient : T(0.1) * gradient;
   } else if constexpr (kKind == Kind::HardMish) {
     return gradient * hard_mish_slope_row<T>(load_row<V>(x));
+  } else if constexpr (kKind == Kind::HardSigmoid) {
+    const V below = y < 1 ? gradient * (T(1) / 6) : zero;
+    return y > 0 ? below : zero;
+  } else if constexpr (kKind == Kind::HardSwish) {
+    return gradient * hard_swish_slope_row<T>(load_row<V>(x));
   } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
     return gradient * mish_slope_row<T>(load_row<V>(x));
   } else if constexpr (kKind == Kind::Logistic) {
@@ -860,6 +902,10 @@ template <class Run>
     run.template operator()<Kind::Mish>();
   } else if (activation == Activation::HardMish) {
     run.template operator()<Kind::HardMish>();
+  } else if (activation == Activation::HardSigmoid) {
+    run.template operator()<Kind::HardSigmoid>();
+  } else if (activation == Activation::HardSwish) {
+    run.template operator()<Kind::HardSwish>();
   } else {
     run.template operator()<Kind::Other>();
   }

@@ -242,7 +242,8 @@ Index count_different_bits(const std::vector<float>& a, const std::vector<float>
 bool has_kink(const partitioner::LayerSpec& spec) {
   const auto kinked = [](Activation activation) {
     return activation == Activation::Relu || activation == Activation::Leaky ||
-           activation == Activation::Relu6 || activation == Activation::Ramp;
+           activation == Activation::Relu6 || activation == Activation::Ramp ||
+           activation == Activation::HardSigmoid || activation == Activation::HardSwish;
   };
   return kinked(activation_of(spec.operation));
 }

@@ -154,6 +154,8 @@ TEST_CASE(
                                       Activation::Mish,
                                       Activation::Ramp,
                                       Activation::HardMish,
+                                      Activation::HardSigmoid,
+                                      Activation::HardSwish,
                                       Activation::Gelu}) {
     INFO(activation_name(activation));
     check_gradients(chain(

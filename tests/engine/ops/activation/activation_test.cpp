@@ -25,6 +25,8 @@ constexpr Activation kActivations[] = {Activation::Linear,
                                        Activation::Swish,
                                        Activation::Mish,
                                        Activation::HardMish,
+                                       Activation::HardSigmoid,
+                                       Activation::HardSwish,
                                        Activation::Ramp};
 
 double value(Activation activation, double x) {

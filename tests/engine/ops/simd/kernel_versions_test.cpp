@@ -303,6 +303,8 @@ constexpr std::array kActivations{partitioner::Activation::Linear,
                                   partitioner::Activation::Swish,
                                   partitioner::Activation::Mish,
                                   partitioner::Activation::HardMish,
+                                  partitioner::Activation::HardSigmoid,
+                                  partitioner::Activation::HardSwish,
                                   partitioner::Activation::Elu};
 
 // Calls check(channels, step, cells) for rows of vectors, side by side or not, and of others.
