@@ -26,6 +26,23 @@ endif()
 pkg_check_modules(tessera_lemon REQUIRED IMPORTED_TARGET GLOBAL lemon)
 # Optional: without it `balance --classes` is not there.
 pkg_check_modules(tessera_clp IMPORTED_TARGET GLOBAL clp)
+# Optional: without them models are neither exported nor imported. Of onnx the messages alone are used.
+set(TESSERA_ONNX AUTO CACHE STRING "Read and write ONNX files: ON, OFF, or AUTO, where libonnx-dev and libprotobuf-dev are found")
+if(TESSERA_ONNX AND NOT TARGET tessera_onnx)
+  set(onnx_required "")
+  if(NOT TESSERA_ONNX STREQUAL AUTO)
+    set(onnx_required REQUIRED)
+  endif()
+  pkg_check_modules(tessera_protobuf ${onnx_required} IMPORTED_TARGET GLOBAL protobuf)
+  find_path(TESSERA_ONNX_INCLUDE_DIR onnx/onnx_pb.h ${onnx_required})
+  find_library(TESSERA_ONNX_LIBRARY onnx_proto ${onnx_required})
+  if(TARGET PkgConfig::tessera_protobuf AND TESSERA_ONNX_INCLUDE_DIR AND TESSERA_ONNX_LIBRARY)
+    add_library(tessera_onnx UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(tessera_onnx PROPERTIES IMPORTED_LOCATION ${TESSERA_ONNX_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${TESSERA_ONNX_INCLUDE_DIR} INTERFACE_COMPILE_DEFINITIONS "ONNX_NAMESPACE=onnx;ONNX_ML=1"
+      INTERFACE_LINK_LIBRARIES PkgConfig::tessera_protobuf)
+  endif()
+endif()
 # MPICH under its own name: beside Open MPI the plain names are Open MPI's.
 find_program(MPI_CXX_COMPILER NAMES mpicxx.mpich mpicxx REQUIRED)
 find_program(MPIEXEC_EXECUTABLE NAMES mpiexec.mpich mpiexec REQUIRED)
