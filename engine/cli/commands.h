@@ -256,10 +256,13 @@ void add_options(CLI::App& app, MapCommand& command);
 void run_map(const MapCommand& command);
 
 struct ConvertCommand {
-  std::string model;
+  std::string model;  // or an ONNX file
   std::string from;
   std::string to;
-  int layers = 0;  // how many, from the first, as `darknet partial` writes them; 0: all
+  std::string out;        // a model file, which an ONNX file becomes
+  std::string size;       // "HxW" of its input; empty: it says it
+  std::string for_model;  // which an ONNX file gives its weights to
+  int layers = 0;         // how many, from the first, as `darknet partial` writes them; 0: all
 };
 void add_options(CLI::App& app, ConvertCommand& command);
 void run_convert(const ConvertCommand& command);

@@ -10,6 +10,10 @@
 #include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/checkpoints/weights_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/partition/partition.h"
+#ifdef TESSERA_HAS_ONNX
+#include "engine/onnx/import.h"
+#endif
 
 namespace tessera::engine {
 
@@ -33,9 +37,51 @@ void warn_of_lost_preparation(const ConvertCommand& command,
                   command.from));
 }
 
-}  // namespace
+#ifdef TESSERA_HAS_ONNX
+void import_model(const ConvertCommand& command) {
+  if (!command.out.ends_with(".cfg")) {
+    throw InputError(command.out, 0, "expected a name ending in .cfg: a model file");
+  }
+  partitioner::InputSize size;
+  if (!command.size.empty()) {
+    const auto [rows, cols] = partitioner::parse_grid(command.size, "--size", partitioner::kPixels);
+    size = {rows, cols};
+  }
+  for (const std::string& sentence :
+       import_onnx({.from = command.model, .cfg = command.out, .size = size})) {
+    print_warning(fmt::format("{}: {}", command.model, sentence));
+  }
+}
 
-void run_convert(const ConvertCommand& command) {
+void import_weights(const ConvertCommand& command) {
+  if (!command.to.ends_with(".safetensors")) {
+    throw InputError(command.to, 0, "expected a name ending in .safetensors");
+  }
+  import_onnx_weights(command.model,
+                      load_model(command.for_model, Communicator::self(), printed_messages()),
+                      command.to);
+}
+#else
+void import_model(const ConvertCommand& command) {
+  throw InputError(command.model,
+                   0,
+                   "this program was built without ONNX: build it where libonnx-dev and "
+                   "libprotobuf-dev are installed");
+}
+
+void import_weights(const ConvertCommand& command) {
+  import_model(command);
+}
+#endif
+
+void convert_weights(const ConvertCommand& command) {
+  if (command.from.empty() || command.to.empty()) {
+    throw InputError(
+        command.model,
+        0,
+        "expected --from FILE and --to FILE with a model file, --out FILE with an ONNX "
+        "file");
+  }
   const Communicator alone = Communicator::self();
   const partitioner::ModelFile model = load_model(command.model, alone, printed_messages());
   const partitioner::Partition partition = partitioner::single_tile(model.network);
@@ -83,6 +129,18 @@ void run_convert(const ConvertCommand& command) {
                   fresh,
                   {},
                   alone);
+}
+
+}  // namespace
+
+void run_convert(const ConvertCommand& command) {
+  if (!command.out.empty()) {
+    import_model(command);
+  } else if (!command.for_model.empty()) {
+    import_weights(command);
+  } else {
+    convert_weights(command);
+  }
 }
 
 }  // namespace tessera::engine

@@ -90,7 +90,9 @@ constexpr std::array<Examples, 21> kExamples{
      {"convert",
       "  tessera convert m.cfg --from runs/a/best.safetensors --to m.weights\n"
       "  tessera convert m.cfg --from m.weights --to m.safetensors\n"
-      "  tessera convert m.cfg --from m.weights --to m.conv.29 --layers 29\n"},
+      "  tessera convert m.cfg --from m.weights --to m.conv.29 --layers 29\n"
+      "  tessera convert m.onnx --out m.cfg\n"
+      "  tessera convert m.onnx --model m.cfg --to m.safetensors\n"},
      {"report",
       "  tessera report runs/a\n"
       "  tessera report runs/a --out a.html --title \"Six boards, one night\"\n"}}};

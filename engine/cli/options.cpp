@@ -441,9 +441,23 @@ void add_options(CLI::App& app, GradientsCommand& command) {
 }
 
 void add_options(CLI::App& app, ConvertCommand& command) {
-  add_model(app, command.model);
-  add_text(app, "--from FILE", command.from, "weights to read")->required();
-  add_text(app, "--to FILE", command.to, "file to write, .weights or .safetensors")->required();
+  add_text(app, "MODEL", command.model, "model file (.cfg), or an ONNX file (.onnx)")->required();
+  CLI::Option* const from = add_text(app, "--from FILE", command.from, "weights to read");
+  CLI::Option* const to =
+      add_text(app, "--to FILE", command.to, "weights to write, .weights or .safetensors");
+  CLI::Option* const out = add_text(app,
+                                    "--out FILE",
+                                    command.out,
+                                    "model file that an ONNX file becomes; its weights lie beside "
+                                    "it, in NAME.safetensors");
+  CLI::Option* const size =
+      add_text(app, "--size HxW", command.size, "of the input, where the ONNX file leaves it open");
+  CLI::Option* const for_model = add_text(
+      app, "--model FILE", command.for_model, "model file that gets an ONNX file's weights");
+  from->excludes(out, size, for_model);
+  out->excludes(to, for_model);
+  size->needs(out);
+  for_model->needs(to);
   add_count(app,
             "--layers",
             command.layers,

@@ -1,0 +1,161 @@
+// Activations: part of the layer before, or where others read that one, of a shortcut from it that
+// adds nothing.
+
+#include "engine/onnx/import_activations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::Activation;
+
+bool activate(partitioner::Operation& operation, Activation activation) {
+  return std::visit(
+      [activation]<class Kind>(Kind& layer) {
+        if constexpr (requires { layer.activation; }) {
+          const bool is_free = layer.activation == Activation::Linear;
+          layer.activation = is_free ? activation : layer.activation;
+          return is_free;
+        }
+        return false;
+      },
+      operation);
+}
+
+// The node whose product with `name` makes an activation of it, where that alone reads `factor`.
+bool is_multiplied(const Translation& translation,
+                   const std::string& factor,
+                   const std::string& name) {
+  const onnx::NodeProto* reader = translation.only_reader(factor);
+  return reader != nullptr && reader->op_type() == "Mul" && reader->input_size() == 2 &&
+         (reader->input(0) == name || reader->input(1) == name);
+}
+
+void put_factor(Translation& translation,
+                const onnx::NodeProto& node,
+                Activation activation,
+                const std::string& argument) {
+  Value factor = translation.values(node, 0);
+  factor.form = Value::Form::Factor;
+  factor.activation = activation;
+  factor.argument = argument;
+  translation.put(node, 0, std::move(factor));
+}
+
+void translate_sigmoid(Translation& translation, const onnx::NodeProto& node) {
+  if (translation.input(node, 0).form == Value::Form::Rearranged) {
+    translation.put_rearranged(node, 0, translation.input(node, 0).shape);
+  } else if (is_multiplied(translation, node.output(0), node.input(0))) {
+    put_factor(translation, node, Activation::Swish, node.input(0));
+  } else {
+    put_activated(translation, node, 0, Activation::Logistic);
+  }
+}
+
+// Mish is x * tanh(softplus(x)).
+void translate_softplus(Translation& translation, const onnx::NodeProto& node) {
+  const onnx::NodeProto* tanh = translation.only_reader(node.output(0));
+  if (tanh == nullptr || tanh->op_type() != "Tanh" || tanh->output_size() != 1 ||
+      !is_multiplied(translation, tanh->output(0), node.input(0))) {
+    translation.refuse(node, "is no activation of a section, but for Mish: x * tanh(softplus(x))");
+  }
+  put_factor(translation, node, Activation::Mish, node.input(0));
+}
+
+void translate_tanh(Translation& translation, const onnx::NodeProto& node) {
+  const Value in = translation.input(node, 0);
+  if (in.form == Value::Form::Factor) {
+    translation.put(node, 0, in);
+    return;
+  }
+  put_activated(translation, node, 0, Activation::Tanh);
+}
+
+void translate_with_alpha(Translation& translation, const onnx::NodeProto& node) {
+  const bool is_leaky = node.op_type() == "LeakyRelu";
+  const double alpha = real(node, "alpha", is_leaky ? 0.01 : 1.0);
+  const double known = is_leaky ? 0.1 : 1.0;
+  if (static_cast<float>(alpha) != static_cast<float>(known)) {
+    translation.refuse(node,
+                       fmt::format("has an alpha of {:g}: activation={} has {:g}",
+                                   alpha,
+                                   is_leaky ? "leaky" : "elu",
+                                   known));
+  }
+  put_activated(translation, node, 0, is_leaky ? Activation::Leaky : Activation::Elu);
+}
+
+double bound_of(const Translation& translation,
+                const onnx::NodeProto& node,
+                int place,
+                const char* name,
+                double otherwise) {
+  if (!has_input(node, place)) {
+    return real(node, name, otherwise);
+  }
+  const Constant& bound = translation.constant(node, place, name);
+  if (volume_of(bound.shape) != 1) {
+    translation.refuse(node, fmt::format("its {} is not a single number", name));
+  }
+  return numbers_of<double>(bound).front();
+}
+
+void translate_clip(Translation& translation, const onnx::NodeProto& node) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double least = bound_of(translation, node, 1, "min", -kLargest);
+  const double most = bound_of(translation, node, 2, "max", kLargest);
+  if (least != 0 || (most != 6 && most < kLargest)) {
+    translation.refuse(
+        node, fmt::format("clips to {:g} ... {:g}: activation=relu6 has 0 ... 6", least, most));
+  }
+  put_activated(translation, node, 0, most == 6 ? Activation::Relu6 : Activation::Relu);
+}
+
+template <Activation activation>
+void translate_plain(Translation& translation, const onnx::NodeProto& node) {
+  if (real(node, "alpha", 1) != 1) {  // Swish has one
+    translation.refuse(node, "expected an alpha of 1");
+  }
+  put_activated(translation, node, 0, activation);
+}
+
+constexpr OperatorRow kActivationRows[] = {{"Relu", translate_plain<Activation::Relu>},
+                                           {"LeakyRelu", translate_with_alpha},
+                                           {"Elu", translate_with_alpha},
+                                           {"Sigmoid", translate_sigmoid, true},
+                                           {"Tanh", translate_tanh},
+                                           {"Softplus", translate_softplus},
+                                           {"Mish", translate_plain<Activation::Mish>},
+                                           {"Swish", translate_plain<Activation::Swish>},
+                                           {"Clip", translate_clip}};
+
+}  // namespace
+
+void put_activated(Translation& translation,
+                   const onnx::NodeProto& node,
+                   int i,
+                   Activation activation,
+                   int times) {
+  const Value in = translation.values(node, i);
+  int layer = in.layer;
+  if (layer == partitioner::kImage || !translation.is_only_reader(node, i, times) ||
+      !activate(translation.operation(layer), activation)) {
+    layer = translation.add(
+        node, partitioner::Shortcut{.activation = activation, .beta = 0}, {in.layer, in.layer});
+  }
+  translation.put(node, 0, {.layer = layer, .shape = in.shape});
+}
+
+const OperatorRow* activation_operator(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kActivationRows),
+                                   std::end(kActivationRows),
+                                   [&](const auto& row) { return row.name == name; });
+  return found == std::end(kActivationRows) ? nullptr : found;
+}
+
+}  // namespace tessera::engine
