@@ -425,7 +425,8 @@ void add_options(CLI::App& app, GradientsCommand& command) {
   add_text(app,
            "--out FILE",
            command.out,
-           "safetensors: output, input_gradient, gradients, running statistics")
+           "safetensors: output, input_gradient, gradients, running statistics; or output.I of each "
+           "layer I that ends the network, where there are several and no output_gradient")
       ->required();
   add_freeze(app, command.freeze);
   add_batch_norm(

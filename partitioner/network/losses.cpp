@@ -58,9 +58,8 @@ double weight_of(const Operation& operation) {
 std::vector<Loss> losses(const Network& network) {
   const Readers readers = readers_by_layer(network);
   std::vector<Loss> found;
-  for (int end = 0; end < network.size(); ++end) {
-    const int layer =
-        readers[static_cast<std::size_t>(end)].empty() ? judged_layer(network, end) : kImage;
+  for (const int end : ends(network)) {
+    const int layer = judged_layer(network, end);
     if (layer != kImage) {
       found.push_back({.layer = layer,
                        .form = traits_of(network, layer).loss,
@@ -98,6 +97,17 @@ Index classes_of(const Network& network, int layer) {
 int output_layer(const Network& network) {
   const std::vector<Loss> all = losses(network);
   return all.empty() ? network.size() - 1 : all.back().layer;
+}
+
+std::vector<int> ends(const Network& network) {
+  const Readers readers = readers_by_layer(network);
+  std::vector<int> found;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (readers[static_cast<std::size_t>(layer)].empty()) {
+      found.push_back(layer);
+    }
+  }
+  return found;
 }
 
 std::vector<int> output_layers(const Network& network) {

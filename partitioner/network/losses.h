@@ -40,6 +40,9 @@ struct Loss {
 // last layer.
 [[nodiscard]] int output_layer(const Network& network);
 
+// The layers whose maps no layer reads.
+[[nodiscard]] std::vector<int> ends(const Network& network);
+
 // All layers that say something of an image: the heads of a detector, else the one above.
 [[nodiscard]] std::vector<int> output_layers(const Network& network);
 

@@ -157,6 +157,11 @@ void put_heads(const partitioner::Network& network,
   put(out, "loss", {1}, std::vector<double>{execution.exchange_loss(pass).loss.total()});
 }
 
+// Whether `in` asks for the outputs alone of a network that has several.
+bool asks_for_outputs(const partitioner::Network& network, const NamedTensors& in) {
+  return !has_boxes(in) && in.find("output_gradient") == in.end() && ends(network).size() > 1;
+}
+
 // Checks all tensors on rank 0; what is wrong with them is thrown on all ranks.
 void check_tensors(const VectorJacobianOptions& options,
                    const partitioner::Plan& plan,
@@ -172,7 +177,7 @@ void check_tensors(const VectorJacobianOptions& options,
                             map_shape(options.network, partitioner::kImage, plan.batch));
                  if (has_boxes(in)) {
                    check_boxes(options, in.at(kBoxTensor), plan.batch);
-                 } else {
+                 } else if (!asks_for_outputs(options.network, in)) {
                    (void)find(options.source,
                               in,
                               "output_gradient",
@@ -202,8 +207,13 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
     return root ? converted<T>(in.at(name).values) : std::vector<T>{};
   };
 
+  const bool outputs_alone =
+      communicator.share(static_cast<int>(asks_for_outputs(options.network, in))) != 0;
   Execution<T> execution(
-      options.network, plan, communicator, {.image_gradient = true, .norm = options.norm});
+      options.network,
+      plan,
+      communicator,
+      {.image_gradient = true, .keep_maps = outputs_alone, .norm = options.norm});
   ParameterSet<T>& parameters = execution.parameters();
   for (Parameter<T>& parameter : parameters.all()) {
     parameters.scatter(parameter, whole(parameter_name(*parameter.plan)), parameter.values.data());
@@ -221,6 +231,15 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   }
   execution.forward(pass);
   NamedTensors out;
+  if (outputs_alone) {
+    for (const int layer : ends(options.network)) {
+      put(out,
+          fmt::format("output.{}", layer),
+          map_shape(options.network, layer, batch),
+          execution.gather_map(layer));
+    }
+    return root ? out : NamedTensors{};
+  }
   if (pass.targets != nullptr) {
     put_heads(options.network, pass, execution, out);
   }

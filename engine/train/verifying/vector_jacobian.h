@@ -36,6 +36,9 @@ struct VectorJacobianOptions {
 // added over heads; and gradients are those of a sum over images: what Darknet's updates add up to,
 // with the opposite sign.
 //
+// Of a network with several ends, whose maps no layer reads, without "output_gradient" in `in`: the
+// result is the map of each, "output.I" (N, C, H, W) of layer I, and nothing else.
+//
 // `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the
 // last layer), and all parameters by parameter_name(). The result, on rank 0: "output",
 // "input_gradient", the gradient of each learnt parameter under its own name, and running
