@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
+#include <optional>
 #include <set>
 
 #include "engine/execution/parameters.h"
@@ -91,14 +93,17 @@ std::vector<std::string> notices_of(const Translation& translation, const Import
   return notices;
 }
 
-}  // namespace
-
-std::filesystem::path weights_beside(const std::filesystem::path& cfg) {
-  std::filesystem::path weights = cfg;
-  return weights.replace_extension(".safetensors");
+// A small file can ask for much: that is its fault, not the machine's.
+template <class Work>
+auto within_memory(const std::filesystem::path& from, Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    throw InputError(from.string(), 0, "takes more memory than there is");
+  }
 }
 
-std::vector<std::string> import_onnx(const Import& import) {
+std::vector<std::string> written_model(const Import& import) {
   const OnnxFile file(import.from);
   Translation translation(file, import.size);
   translation.run();
@@ -118,12 +123,41 @@ std::vector<std::string> import_onnx(const Import& import) {
   return notices_of(translation, model);
 }
 
-void import_onnx_weights(const std::filesystem::path& from,
-                         const partitioner::ModelFile& model,
-                         const std::filesystem::path& to) {
-  const OnnxFile file(from);
-  const std::vector<ImportedParameters> nodes = weighted_nodes(file);
-  const partitioner::Network& network = model.network;
+// Convolutions of slices of the input (Focus) have channels in another order than space_to_depth.
+// As far as the graph can be translated, that tells which.
+void take_channel_orders(const OnnxFile& file,
+                         const partitioner::Network& network,
+                         std::vector<ImportedParameters>& nodes) {
+  const bool has_slices = std::any_of(
+      network.layers.begin(), network.layers.end(), [](const partitioner::LayerSpec& layer) {
+        return std::holds_alternative<partitioner::SpaceToDepth>(layer.operation);
+      });
+  if (!has_slices) {
+    return;
+  }
+  std::optional<Translation> translation;
+  try {
+    translation.emplace(file, size_of(network.image));
+    translation->run();
+  } catch (const InputError&) {
+    // What comes behind need not be a model.
+  }
+  if (!translation) {
+    return;
+  }
+  for (const auto& [layer, parameters] : translation->all_parameters()) {
+    for (ImportedParameters& node : nodes) {
+      if (!node.node.empty() && node.node == parameters.node) {
+        node.channel_order = parameters.channel_order;
+      }
+    }
+  }
+}
+
+// Of each layer of the network that has weights, the node that they come from.
+ParameterSources fitting_nodes(const OnnxFile& file,
+                               const std::vector<ImportedParameters>& nodes,
+                               const partitioner::Network& network) {
   ParameterSources sources(static_cast<std::size_t>(network.size()), nullptr);
   std::size_t used = 0;
   for (int layer = 0; layer < network.size(); ++layer) {
@@ -157,7 +191,31 @@ void import_onnx_weights(const std::filesystem::path& from,
                     used,
                     nodes[used].node));
   }
-  written_parameters(file, network, model.training.norm, sources, to)->commit();
+  return sources;
+}
+
+}  // namespace
+
+std::filesystem::path weights_beside(const std::filesystem::path& cfg) {
+  std::filesystem::path weights = cfg;
+  return weights.replace_extension(".safetensors");
+}
+
+std::vector<std::string> import_onnx(const Import& import) {
+  return within_memory(import.from, [&] { return written_model(import); });
+}
+
+void import_onnx_weights(const std::filesystem::path& from,
+                         const partitioner::ModelFile& model,
+                         const std::filesystem::path& to) {
+  within_memory(from, [&] {
+    const OnnxFile file(from);
+    std::vector<ImportedParameters> nodes = weighted_nodes(file);
+    take_channel_orders(file, model.network, nodes);
+    written_parameters(
+        file, model.network, model.training.norm, fitting_nodes(file, nodes, model.network), to)
+        ->commit();
+  });
 }
 
 }  // namespace tessera::engine

@@ -151,11 +151,8 @@ void put_activated(Translation& translation,
   translation.put(node, 0, {.layer = layer, .shape = in.shape});
 }
 
-const OperatorRow* activation_operator(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kActivationRows),
-                                   std::end(kActivationRows),
-                                   [&](const auto& row) { return row.name == name; });
-  return found == std::end(kActivationRows) ? nullptr : found;
+OperatorRows activation_operators() {
+  return kActivationRows;
 }
 
 }  // namespace tessera::engine

@@ -306,10 +306,14 @@ Constant stored_constant(const OnnxFile& file,
 
 template <class T>
 std::vector<T> numbers_of(const Constant& constant) {
-  if (constant.stored == nullptr) {
-    return {constant.numbers.begin(), constant.numbers.end()};
-  }
   std::vector<T> values(static_cast<std::size_t>(volume_of(constant.shape)));
+  if (constant.stored == nullptr) {
+    const bool is_repeated = constant.numbers.size() == 1;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<T>(constant.numbers[is_repeated ? 0 : i]);
+    }
+    return values;
+  }
   const auto count = static_cast<Index>(values.size());
   const Index rows = constant.transposed ? constant.shape[0] : 1;
   const Index cols = constant.transposed ? constant.shape[1] : count;

@@ -57,7 +57,7 @@ class OnnxFile {
 struct Constant {
   std::vector<Index> shape = {};
   bool is_integer = false;
-  std::vector<double> numbers = {};  // where nothing is stored
+  std::vector<double> numbers = {};  // where nothing is stored; one alone stands for all
   const onnx::TensorProto* stored = nullptr;
   bool transposed = false;  // of two dimensions, stored with `shape` the other way around
 };

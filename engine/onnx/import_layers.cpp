@@ -163,9 +163,8 @@ int own_normalization(Translation& translation, const onnx::NodeProto& node, con
   const Convolution pass_on{
       .filters = channels, .groups = channels, .activation = partitioner::Activation::Linear};
   const int layer = translation.add(node, pass_on, {in.layer});
-  Constant ones{.shape = {channels, 1, 1, 1}};
-  ones.numbers.assign(static_cast<std::size_t>(channels), 1);
-  translation.parameters(layer) = {.node = node.name(), .weight = std::move(ones)};
+  translation.parameters(layer) = {.node = node.name(),
+                                   .weight = {.shape = {channels, 1, 1, 1}, .numbers = {1}}};
   return layer;
 }
 
@@ -374,22 +373,20 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   translation.put(node, 0, {.layer = layer, .shape = in.shape});
 }
 
-constexpr OperatorRow kRows[] = {{"Conv", translate_convolution},
-                                 {"BatchNormalization", translate_normalization},
-                                 {"MaxPool", translate_max_pool},
-                                 {"GlobalAveragePool", translate_mean},
-                                 {"AveragePool", translate_mean},
-                                 {"ReduceMean", translate_mean},
-                                 {"Gemm", translate_product},
-                                 {"MatMul", translate_product},
-                                 {"Softmax", translate_softmax}};
+constexpr OperatorRow kLayerRows[] = {{"Conv", translate_convolution},
+                                      {"BatchNormalization", translate_normalization},
+                                      {"MaxPool", translate_max_pool},
+                                      {"GlobalAveragePool", translate_mean},
+                                      {"AveragePool", translate_mean},
+                                      {"ReduceMean", translate_mean},
+                                      {"Gemm", translate_product},
+                                      {"MatMul", translate_product},
+                                      {"Softmax", translate_softmax}};
 
 }  // namespace
 
-const OperatorRow* layer_operator(std::string_view name) {
-  const auto* found = std::find_if(
-      std::begin(kRows), std::end(kRows), [&](const auto& row) { return row.name == name; });
-  return found == std::end(kRows) ? nullptr : found;
+OperatorRows layer_operators() {
+  return kLayerRows;
 }
 
 }  // namespace tessera::engine

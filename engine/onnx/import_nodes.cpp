@@ -110,8 +110,8 @@ class NodeWeights {
     ImportedParameters* of = source(node, 0);
     if (of == nullptr || of->norm) {
       const Index channels = volume_of(norm.scale.shape);
-      all_.push_back({.node = node.name(), .weight = {.shape = {channels, 1, 1, 1}}});
-      all_.back().weight.numbers.assign(static_cast<std::size_t>(channels), 1);
+      all_.push_back(
+          {.node = node.name(), .weight = {.shape = {channels, 1, 1, 1}, .numbers = {1}}});
       of = &all_.back();
     }
     for (const Constant* vector : vectors) {

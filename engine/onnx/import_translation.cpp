@@ -11,6 +11,8 @@ namespace {
 
 constexpr Index kLargestInput = Index{1} << 31;  // along one dimension; the network asks for less
 
+constexpr int kMostLayers = 5000;  // of a model file
+
 // Of a dimension that the file gives a number; nothing where it gives a name, or nothing.
 std::optional<Index> fixed_side(const onnx::TensorShapeProto::Dimension& dimension) {
   return dimension.has_dim_value() && dimension.dim_value() > 0
@@ -38,6 +40,19 @@ Index side_of_image(const OnnxFile& file,
     file.refuse(fmt::format("its input has {} {}, more than any picture", side, what));
   }
   return side;
+}
+
+// Null where no section computes what the operator does.
+const OperatorRow* operator_row(std::string_view name) {
+  for (const OperatorRows rows :
+       {layer_operators(), activation_operators(), map_operators(), slice_operators()}) {
+    for (const OperatorRow& row : rows) {
+      if (row.name == name) {
+        return &row;
+      }
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -189,9 +204,7 @@ void Translation::translate(const onnx::NodeProto& node) {
   if (fold(node)) {
     return;
   }
-  const OperatorRow* row = layer_operator(node.op_type());
-  row = row != nullptr ? row : map_operator(node.op_type());
-  row = row != nullptr ? row : activation_operator(node.op_type());
+  const OperatorRow* const row = operator_row(node.op_type());
   if (row == nullptr) {
     refuse(node, "no section of a model file computes this");
   }
@@ -289,6 +302,10 @@ bool Translation::is_only_reader(const onnx::NodeProto& node, int i, int times) 
 int Translation::add(const onnx::NodeProto& node,
                      partitioner::Operation operation,
                      std::vector<int> inputs) {
+  if (network_.size() == kMostLayers) {
+    refuse(node,
+           fmt::format("is one layer more than {}, which a model file may have", kMostLayers));
+  }
   try {
     add_layer(network_, std::move(operation), std::move(inputs));
   } catch (const std::invalid_argument& error) {

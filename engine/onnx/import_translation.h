@@ -9,12 +9,14 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "engine/onnx/import_folding.h"
+#include "engine/onnx/import_shapes.h"
 #include "partitioner/network/input_sizes.h"
 #include "partitioner/network/network.h"
 
@@ -150,9 +152,10 @@ struct OperatorRow {
   Translate translate;
   bool takes_rearranged = false;  // values in an order that no layer has
 };
-// Null where no section computes what the operator does.
-[[nodiscard]] const OperatorRow* layer_operator(std::string_view name);  // import_layers.cpp
-[[nodiscard]] const OperatorRow* map_operator(std::string_view name);    // import_maps.cpp
-[[nodiscard]] const OperatorRow* activation_operator(std::string_view name);
+using OperatorRows = std::span<const OperatorRow>;
+[[nodiscard]] OperatorRows layer_operators();       // import_layers.cpp
+[[nodiscard]] OperatorRows activation_operators();  // import_activations.cpp
+[[nodiscard]] OperatorRows map_operators();         // import_maps.cpp
+[[nodiscard]] OperatorRows slice_operators();       // import_slices.cpp
 
 }  // namespace tessera::engine
