@@ -57,6 +57,24 @@ void translate_sigmoid(Translation& translation, const onnx::NodeProto& node) {
   }
 }
 
+// With the numbers of PyTorch; ONNX's own defaults are others.
+void translate_hard_sigmoid(Translation& translation, const onnx::NodeProto& node) {
+  const double alpha = real(node, "alpha", 0.2);
+  const double beta = real(node, "beta", 0.5);
+  if (static_cast<float>(alpha) != 1.0F / 6 || beta != 0.5) {
+    translation.refuse(node,
+                       fmt::format("has an alpha of {:g} and a beta of {:g}: "
+                                   "activation=hard_sigmoid has 1/6 and 1/2",
+                                   alpha,
+                                   beta));
+  }
+  if (is_multiplied(translation, node.output(0), node.input(0))) {
+    put_factor(translation, node, Activation::HardSwish, node.input(0));
+  } else {
+    put_activated(translation, node, 0, Activation::HardSigmoid);
+  }
+}
+
 // Mish is x * tanh(softplus(x)).
 void translate_softplus(Translation& translation, const onnx::NodeProto& node) {
   const onnx::NodeProto* tanh = translation.only_reader(node.output(0));
@@ -128,6 +146,8 @@ constexpr OperatorRow kActivationRows[] = {{"Relu", translate_plain<Activation::
                                            {"LeakyRelu", translate_with_alpha},
                                            {"Elu", translate_with_alpha},
                                            {"Sigmoid", translate_sigmoid, true},
+                                           {"HardSigmoid", translate_hard_sigmoid},
+                                           {"HardSwish", translate_plain<Activation::HardSwish>},
                                            {"Tanh", translate_tanh},
                                            {"Softplus", translate_softplus},
                                            {"Mish", translate_plain<Activation::Mish>},
