@@ -87,6 +87,7 @@ std::vector<CommandRow> all_rows() {
       alone("convert",
             "convert weights between .safetensors and Darknet's .weights, and models from ONNX",
             run_convert),
+      alone("export", "write a trained model as an ONNX file, for other programs", run_export),
       alone("report",
             "write a page about a run: what it learnt, where its time and energy went",
             run_report),

@@ -267,6 +267,25 @@ struct ConvertCommand {
 void add_options(CLI::App& app, ConvertCommand& command);
 void run_convert(const ConvertCommand& command);
 
+// To an ONNX file.
+struct ExportCommand {
+  std::string model;
+  std::string weights;
+  std::string out;
+  std::string names;  // a file that names classes; empty: as the weights say
+  std::string size;
+  std::optional<Index> batch = 1;  // nothing: any number
+  bool raw = false;
+  bool logits = false;
+  bool keep_batch_norm = false;
+  std::string calibration;  // a data set, or pictures; empty: none
+  Index count = 256;        // of these
+  bool force = false;       // replace names of other classes
+};
+void add_options(CLI::App& app, ExportCommand& command);
+// Prints what stands in the file.
+void run_export(const ExportCommand& command);
+
 struct ReportCommand {
   std::string run;    // a run folder
   std::string out;    // empty: report.html in it

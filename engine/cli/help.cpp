@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 21> kExamples{
+constexpr std::array<Examples, 22> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  tessera run -n 4 -- train m.cfg --data photos --run runs/a --grid 2x2\n"},
@@ -93,6 +93,11 @@ constexpr std::array<Examples, 21> kExamples{
       "  tessera convert m.cfg --from m.weights --to m.conv.29 --layers 29\n"
       "  tessera convert m.onnx --out m.cfg\n"
       "  tessera convert m.onnx --model m.cfg --to m.safetensors\n"},
+     {"export",
+      "  tessera export m.cfg --weights runs/a/best.safetensors --out m.onnx\n"
+      "  tessera export m.cfg --weights m.weights --names coco.names --out m.onnx --raw\n"
+      "  tessera export m.cfg --weights runs/a/best.safetensors --out m.onnx \\\n"
+      "    --calibration camera.data --count 256\n"},
      {"report",
       "  tessera report runs/a\n"
       "  tessera report runs/a --out a.html --title \"Six boards, one night\"\n"}}};

@@ -1,7 +1,12 @@
+#include <fmt/format.h>
+#include <optional>
+
 #include "engine/cli/commands.h"
 #include "engine/cli/common_options.h"
 #include "engine/cli/partition_options.h"
 #include "partitioner/balance/balance.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/number_text.h"
 
 namespace tessera::engine {
 
@@ -464,6 +469,50 @@ void add_options(CLI::App& app, ConvertCommand& command) {
             command.layers,
             "only the first N layers, in Darknet's format under any name: what other models that "
             "begin alike can start from");
+}
+
+void add_options(CLI::App& app, ExportCommand& command) {
+  add_model(app, command.model);
+  add_weights(app, command.weights);
+  add_text(app,
+           "--out FILE",
+           command.out,
+           "file to write, NAME.onnx; the names of classes go to labels.txt beside it")
+      ->required();
+  add_size(app, command.size);
+  const auto batch = [](const std::string& text) -> std::optional<Index> {
+    if (text == "any") {
+      return std::nullopt;
+    }
+    const auto images = parsed_number<Index>(text, 1, kMostCount);
+    if (!images) {
+      throw InputError(
+          fmt::format("\"{}\" is not any, nor an integer from 1 to {}", text, kMostCount));
+    }
+    return images;
+  };
+  add_read(
+      app,
+      "--batch N",
+      [&command, batch](const std::string& text) { command.batch = batch(text); },
+      "images at a time, or any (default: 1)")
+      ->check(accepted_by([batch](const std::string& text) { (void)batch(text); }));
+  app.add_flag("--raw",
+               command.raw,
+               "of a detector: the maps before its heads, output0, output1, ..., for compilers and "
+               "programs that decode them; without it boxes in pixels of the input and scores");
+  app.add_flag("--logits", command.logits, "of a classifier: the values before its softmax");
+  app.add_flag("--keep-batch-norm",
+               command.keep_batch_norm,
+               "leave batch normalisation apart from the weights before it");
+  add_text(app, "--names FILE", command.names, "text file with one class name per line");
+  add_text(app,
+           "--calibration SET",
+           command.calibration,
+           "also write pictures of a data set's test part, or of a folder, as inputs for programs "
+           "that quantise: NAME.calibration.npy");
+  add_count(app, "--count", command.count, "so many of them, from all over the set");
+  app.add_flag("--force", command.force, "replace a labels.txt that has other names");
 }
 
 void add_options(CLI::App& app, ReportCommand& command) {

@@ -2,7 +2,7 @@
 # The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
 . tests/cli/support/harness.sh
 
-commands='train choose run doctor deploy eval predict plan time probe top check gradients convert check-data report balance adapt anchors make-detection-set'
+commands='train choose run doctor deploy eval predict plan time probe top check gradients convert export check-data report balance adapt anchors make-detection-set'
 
 works 1 --help
 expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|})( |$)" "$folder/out")" -eq "$(wc -w <<<"$commands")"

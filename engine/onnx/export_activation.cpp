@@ -1,0 +1,58 @@
+#include "engine/onnx/export_activation.h"
+
+namespace tessera::engine {
+
+using partitioner::Activation;
+
+namespace {
+
+GraphValue hard_mish(GraphBuilder& graph, const GraphValue& in) {
+  // in between -2 and 0, then the parabola through both ends, 0.
+  const GraphValue positive = graph.unary("Relu", in);
+  const GraphValue above = graph.unary("Relu", graph.binary("Add", in, 2));
+  const GraphValue between = graph.binary("Sub", graph.binary("Sub", above, positive), 2);
+  const GraphValue half = graph.binary("Add", graph.binary("Mul", between, 0.5), 1);
+  return graph.binary("Add", positive, graph.binary("Mul", between, half));
+}
+
+GraphValue gelu(GraphBuilder& graph, const GraphValue& in) {
+  const GraphValue square = graph.binary("Mul", in, in);
+  const GraphValue factor = graph.binary("Add", graph.binary("Mul", square, 0.035677), 0.797885);
+  const GraphValue tanh = graph.unary("Tanh", graph.binary("Mul", in, factor));
+  return graph.binary("Mul", graph.binary("Mul", in, 0.5), graph.binary("Add", tanh, 1));
+}
+
+}  // namespace
+
+GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValue& in) {
+  switch (activation) {
+    case Activation::Linear:
+      return in;
+    case Activation::Relu:
+      return graph.unary("Relu", in);
+    case Activation::Leaky:
+      return graph.node("LeakyRelu", {in}, in.shape, {{"alpha", 0.1F}});
+    case Activation::Relu6:
+      return graph.binary(
+          "Sub", graph.unary("Relu", in), graph.unary("Relu", graph.binary("Sub", in, 6)));
+    case Activation::Elu:
+      return graph.unary("Elu", in);
+    case Activation::Logistic:
+      return graph.unary("Sigmoid", in);
+    case Activation::Tanh:
+      return graph.unary("Tanh", in);
+    case Activation::Swish:
+      return graph.binary("Mul", in, graph.unary("Sigmoid", in));
+    case Activation::Mish:
+      return graph.binary("Mul", in, graph.unary("Tanh", graph.unary("Softplus", in)));
+    case Activation::Ramp:
+      return graph.binary("Add", graph.unary("Relu", in), graph.binary("Mul", in, 0.1));
+    case Activation::HardMish:
+      return hard_mish(graph, in);
+    case Activation::Gelu:
+      return gelu(graph, in);
+  }
+  return in;
+}
+
+}  // namespace tessera::engine
