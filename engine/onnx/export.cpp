@@ -105,21 +105,30 @@ void expect_fitting_end(const Network& network, const ExportOptions& options) {
   }
 }
 
-// Values of pixels that the first layer takes.
+// Values of pixels that the first layer takes, whose padding is 0 only then. As a convolution: of
+// Sub and Div by channels OpenCV 4.6 makes nothing.
 GraphValue normalized_image(GraphBuilder& graph, const ExportOptions& options, GraphValue image) {
-  graph.begin("preparation");
-  const auto apply = [&](const char* operation,
-                         const char* name,
-                         const std::vector<float>& values,
-                         float neutral) {
-    if (std::any_of(values.begin(), values.end(), [&](float v) { return v != neutral; })) {
-      const GraphValue constant = graph.constant(name, {1, std::ssize(values), 1, 1}, values);
-      image = graph.binary(operation, image, constant);
-    }
+  const auto channels = image.shape[1];
+  std::vector<float> factors;
+  std::vector<float> shifts;
+  for (std::size_t c = 0; c < options.mean.size(); ++c) {
+    const double deviation = options.stddev[c];
+    factors.push_back(static_cast<float>(1 / deviation));
+    shifts.push_back(static_cast<float>(-double{options.mean[c]} / deviation));
+  }
+  const auto all = [](const std::vector<float>& values, float value) {
+    return std::all_of(values.begin(), values.end(), [&](float v) { return v == value; });
   };
-  apply("Sub", "mean", options.mean, 0);
-  apply("Div", "std", options.stddev, 1);
-  return image;
+  if (all(factors, 1) && all(shifts, 0)) {
+    return image;
+  }
+  graph.begin("preparation");
+  return graph.node("Conv",
+                    {image,
+                     graph.constant("weight", {channels, 1, 1, 1}, factors),
+                     graph.constant("bias", {channels}, shifts)},
+                    image.shape,
+                    {{"kernel_shape", std::vector<Index>{1, 1}}, {"group", channels}});
 }
 
 // A text as Python writes it.

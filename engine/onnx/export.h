@@ -30,7 +30,8 @@ struct ExportOptions {
   bool raw = false;                // a detector's maps before its heads, instead of boxes
   bool logits = false;             // a classifier's values before its softmax
   bool keep_batch_norm = false;    // else it is part of the weights
-  // Pixels are (value - mean) / stddev before the first layer; empty: as they are.
+  // Pixels are (value - mean) / stddev before the first layer, a number for each channel; empty: as
+  // they are.
   std::vector<float> mean = {};
   std::vector<float> stddev = {};
   std::vector<std::string> class_names = {};  // one for each class

@@ -1,8 +1,8 @@
 // Builds the graph of an ONNX file node by node. Names begin with that of the layer they belong to.
 //
 // Everything is written so that OpenCV 4.6 reads it, too: bounds and axes are initializers of
-// integers, what is added to or multiplied with values of three dimensions has their full size or
-// is a single number.
+// integers, and what is added to or multiplied with a value of three dimensions has its full size
+// or is a single number.
 
 #pragma once
 

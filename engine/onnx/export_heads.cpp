@@ -73,7 +73,7 @@ Pairs for_each_box(const MapShape& map, Index anchors, Visit visit) {
   return pairs;
 }
 
-// A number for each value of (1, boxes, 2).
+// A number for each value of an image, (1, boxes, 2).
 GraphValue in_full(GraphBuilder& graph, const char* name, const Pairs& pairs) {
   return graph.constant(name, {1, std::ssize(pairs) / kPlaces, kPlaces}, pairs);
 }
@@ -154,17 +154,16 @@ GraphValue decoded(GraphBuilder& graph,
   const GraphValue coordinates = part(head.classes + head.boxes, head.boxes * kCoordinates);
   const MapShape grid{1, head.side, head.side};
   const Pixels cell = pixels_of_cell(image, grid);
+  const auto constant = [&](const char* name, auto value) {
+    return in_full(graph, name, for_each_box(grid, 1, value));
+  };
   const GraphValue cell_sizes =
-      in_full(graph, "stretches", for_each_box(grid, 1, [&](Index, Index, Index) {
-                return std::pair(cell.x, cell.y);
-              }));
-  const GraphValue corners = in_full(
-      graph, "corners", for_each_box(grid, 1, [&](Index row, Index col, Index) {
-        return std::pair(static_cast<double>(col) * cell.x, static_cast<double>(row) * cell.y);
-      }));
-  const GraphValue whole = in_full(graph, "sizes", for_each_box(grid, 1, [&](Index, Index, Index) {
-                                     return std::pair(image.cols, image.rows);
-                                   }));
+      constant("stretches", [&](Index, Index, Index) { return std::pair(cell.x, cell.y); });
+  const GraphValue corners = constant("corners", [&](Index row, Index col, Index) {
+    return std::pair(static_cast<double>(col) * cell.x, static_cast<double>(row) * cell.y);
+  });
+  const GraphValue whole =
+      constant("sizes", [&](Index, Index, Index) { return std::pair(image.cols, image.rows); });
   std::vector<GraphValue> boxes;
   for (Index box = 0; box < head.boxes; ++box) {
     const Index first = box * kCoordinates;

@@ -63,6 +63,33 @@ std::vector<Index> pool_pads(const partitioner::MaxPool& pool,
           after(pool.cols(), in.cols, out.cols)};
 }
 
+// These two in parts, where the number of images is not known: OpenCV 4.6 takes them apart itself,
+// and does it by that number.
+GraphValue space_to_depth(GraphBuilder& graph, const GraphValue& in, Index stride) {
+  const Index images = in.shape[0];
+  const Index channels = in.shape[1];
+  const Index rows = in.shape[2] / stride;
+  const Index cols = in.shape[3] / stride;
+  const std::vector<Index> shape{images, channels * stride * stride, rows, cols};
+  if (images > 0) {
+    return graph.node("SpaceToDepth", {in}, shape, {{"blocksize", stride}});
+  }
+  const GraphValue apart = graph.reshape(in, {images, channels, rows, stride, cols, stride});
+  return graph.reshape(graph.transpose(apart, {0, 3, 5, 1, 2, 4}), shape);
+}
+
+GraphValue depth_to_space(GraphBuilder& graph, const GraphValue& in, Index stride) {
+  const Index images = in.shape[0];
+  const Index channels = in.shape[1] / (stride * stride);
+  const std::vector<Index> shape{images, channels, in.shape[2] * stride, in.shape[3] * stride};
+  if (images > 0) {
+    return graph.node("DepthToSpace", {in}, shape, {{"blocksize", stride}});
+  }
+  const GraphValue apart =
+      graph.reshape(in, {images, stride, stride, channels, in.shape[2], in.shape[3]});
+  return graph.reshape(graph.transpose(apart, {0, 3, 4, 1, 5, 2}), shape);
+}
+
 }  // namespace
 
 std::optional<std::string> export_obstacle(const partitioner::Network& network, int layer) {
@@ -336,23 +363,16 @@ GraphValue LayerExporter::value_of(const partitioner::Reorg& reorg, int layer) {
   const GraphValue in = map(input_of(layer));
   const Index stride = reorg.stride;
   if (reorg.reverse) {
-    return graph_.node("DepthToSpace",
-                       {in},
-                       map_shape(layer),
-                       {{"blocksize", stride}, {"mode", std::string("DCR")}});
+    return depth_to_space(graph_, in, stride);
   }
-  const GraphValue apart = graph_.reshape(
-      in,
-      {in.shape[0], in.shape[1] / (stride * stride), in.shape[2] * stride, in.shape[3] * stride});
-  const GraphValue moved = graph_.node("SpaceToDepth", {apart}, in.shape, {{"blocksize", stride}});
-  return graph_.reshape(moved, map_shape(layer));
+  const Index channels = in.shape[1] / (stride * stride);
+  const GraphValue apart =
+      graph_.reshape(in, {in.shape[0], channels, in.shape[2] * stride, in.shape[3] * stride});
+  return graph_.reshape(space_to_depth(graph_, apart, stride), map_shape(layer));
 }
 
 GraphValue LayerExporter::value_of(const partitioner::SpaceToDepth& space_to_depth, int layer) {
-  return graph_.node("SpaceToDepth",
-                     {map(input_of(layer))},
-                     map_shape(layer),
-                     {{"blocksize", space_to_depth.stride}});
+  return engine::space_to_depth(graph_, map(input_of(layer)), space_to_depth.stride);
 }
 
 }  // namespace tessera::engine
