@@ -44,11 +44,12 @@ fs::path beside(const ExportCommand& command, const std::string& name) {
 }
 
 void expect_writable(const ExportCommand& command) {
+  std::error_code error;
+  if (fs::is_directory(command.out, error)) {
+    throw InputError(command.out, 0, "is a folder: give the name of a file, such as m.onnx in it");
+  }
   if (fs::path(command.out).extension() != ".onnx") {
     throw InputError(command.out, 0, "expected a name ending in .onnx");
-  }
-  if (fs::is_directory(command.out)) {
-    throw InputError(command.out, 0, "is a folder: give the name of a file, such as m.onnx in it");
   }
   const AtomicFile tried(command.out, Links::Follow);  // now rather than when all is computed
 }
@@ -218,17 +219,18 @@ void warn_of_few_boxes(const ExportCommand& command, const partitioner::Network&
   }
 }
 
-ExportedModel exported(const ExportCommand& command,
-                       const partitioner::ModelFile& model,
-                       const ExportOptions& options,
-                       const Communicator& alone) {
-  const partitioner::Network& network = model.network;
-  const partitioner::Plan plan = make_plan(network, partitioner::single_tile(network), 1);
-  ParameterSet<float> parameters(network, plan, alone, false);
-  load_weights(command.weights, network, model.training.norm, parameters, alone);
-  warn_of_other_outputs(command.weights, model, alone, printed_messages());
-  return export_model(
-      network, [&](int layer) { return weights_of(parameters, layer); }, options);
+void print_outline(const ExportCommand& command,
+                   const partitioner::MapShape& image,
+                   const ExportedModel& exported) {
+  std::vector<std::string> outputs;
+  for (const ExportedOutput& output : exported.outputs()) {
+    outputs.push_back(described(output));
+  }
+  fmt::print(
+      "{}: {} -> {}\n",
+      printable(command.out),
+      described({"images", {command.batch.value_or(0), image.channels, image.rows, image.cols}}),
+      fmt::join(outputs, ", "));
 }
 
 }  // namespace
@@ -237,6 +239,7 @@ void run_export(const ExportCommand& command) {
   const Communicator alone = Communicator::self();
   expect_writable(command);
   partitioner::ModelFile model = load_model(command.model, alone, printed_messages());
+  const partitioner::ModelFile as_trained = model;
   model.network = resized(model.network, command.size);
   ExportOptions options{.model = command.model,
                         .norm = model.training.norm,
@@ -245,14 +248,20 @@ void run_export(const ExportCommand& command) {
                         .logits = command.logits,
                         .keep_batch_norm = command.keep_batch_norm};
   expect_exportable(model.network, options);
+  const partitioner::Plan plan =
+      make_plan(model.network, partitioner::single_tile(model.network), 1);
+  ParameterSet<float> parameters(model.network, plan, alone, false);
+  load_weights(command.weights, model.network, model.training.norm, parameters, alone);
+  warn_of_other_outputs(command.weights, model, alone, printed_messages());
   const std::optional<Preparation> stored = stored_preparation(command.weights, alone);
   const ChannelValues values = channel_values(
-      rules_for_weights(command.weights, stored, model, {}, alone, printed_messages()));
+      rules_for_weights(command.weights, stored, as_trained, {}, alone, printed_messages()));
   options.mean = values.mean;
   options.stddev = values.stddev;
   options.class_names = class_names(command, model.network, stored);
   const Labels labels(command, options.class_names);
-  const ExportedModel result = exported(command, model, options, alone);
+  const ExportedModel exported = export_model(
+      model.network, [&](int layer) { return weights_of(parameters, layer); }, options);
   if (is_detector(model.network) && !command.raw) {
     warn_of_few_boxes(command, model.network);
   }
@@ -260,17 +269,8 @@ void run_export(const ExportCommand& command) {
     write_calibration(command, model);
   }
   labels.write();
-  result.write(command.out);
-  std::vector<std::string> outputs;
-  for (const ExportedOutput& output : result.outputs()) {
-    outputs.push_back(described(output));
-  }
-  const partitioner::MapShape& image = model.network.image;
-  fmt::print(
-      "{}: {} -> {}\n",
-      printable(command.out),
-      described({"images", {command.batch.value_or(0), image.channels, image.rows, image.cols}}),
-      fmt::join(outputs, ", "));
+  exported.write(command.out);
+  print_outline(command, model.network.image, exported);
 }
 
 #endif
