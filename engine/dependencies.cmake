@@ -15,6 +15,8 @@ pkg_check_modules(tessera_xml REQUIRED IMPORTED_TARGET GLOBAL libxml-2.0)
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
 # Optional: without it what is drawn on pictures is in ASCII.
 pkg_check_modules(tessera_text IMPORTED_TARGET GLOBAL pangocairo)
+# Optional: without it no data.yaml can be read.
+pkg_check_modules(tessera_yaml IMPORTED_TARGET GLOBAL yaml-cpp)
 pkg_check_modules(tessera_unicode REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
 find_path(TESSERA_CSV_INCLUDE_DIR csv.h REQUIRED)
 find_library(TESSERA_CSV_LIBRARY csv REQUIRED)

@@ -50,7 +50,8 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   add_text(app,
            "--data DATA",
            request.data,
-           "folder of IDX, CIFAR, VOC or COCO files, folder per class, or Darknet .data file")
+           "folder of IDX, CIFAR, VOC, COCO or YOLO files, folder per class, data.yaml, or Darknet "
+           ".data file")
       ->required();
   auto* run =
       add_text(app, "--run DIR", request.run, "folder for checkpoints, metrics and reports");

@@ -1,6 +1,7 @@
 #include "engine/data/dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 #include <system_error>
@@ -30,64 +31,42 @@ void require_existing(const fs::path& path) {
   }
 }
 
-// The pictures with boxes at `path`, if they are of a format with boxes.
-std::optional<PictureFiles> open_with_boxes(const fs::path& path,
-                                            bool training,
-                                            const ListingOptions& options) {
-  const bool folder = is_folder(path);
-  if (!folder && path.extension() == ".data") {
-    const bool wanted = options.kind == TargetKind::Boxes ||
-                        (options.kind == TargetKind::Either && has_label_texts(path));
-    return wanted ? std::optional(open_darknet_boxes(path, training, options.allow_unlabelled))
-                  : std::nullopt;
+// The format of pictures with boxes at `path`, if it is one.
+std::optional<DataLayout> layout_with_boxes(const fs::path& path, TargetKind kind) {
+  if (!data_yaml_at(path).empty()) {
+    return DataLayout::DataYaml;
   }
-  const bool voc = folder && is_voc_folder(path);
-  const bool coco = folder ? is_coco_folder(path) : path.extension() == ".json";
-  if (!voc && !coco) {
-    return std::nullopt;
+  if (!is_folder(path)) {
+    if (path.extension() == ".data" &&
+        (kind == TargetKind::Boxes || (kind == TargetKind::Either && has_label_texts(path)))) {
+      return DataLayout::DarknetBoxes;
+    }
+    return path.extension() == ".json" ? std::optional(DataLayout::Coco) : std::nullopt;
   }
-  if (options.kind == TargetKind::Classes) {
-    throw InputError(path.string(),
-                     0,
-                     "this data set has boxes around objects, and the model gives a class for a "
-                     "whole picture: it needs a head, such as [yolo]");
-  }
-  return voc ? open_voc_folder(path, training, options.allow_unlabelled)
-             : open_coco(path, training);
+  return is_voc_folder(path)          ? std::optional(DataLayout::Voc)
+         : is_coco_folder(path)       ? std::optional(DataLayout::Coco)
+         : is_images_and_labels(path) ? std::optional(DataLayout::ImagesAndLabels)
+                                      : std::nullopt;
 }
 
-// Refuses what the trainers in Python describe by a data.yaml, and says what it lacks here.
-void refuse_yaml(const fs::path& path) {
-  const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
-  const fs::path file = is_yaml ? path : path / "data.yaml";
-  if (is_file(file)) {
-    throw InputError(
-        file.string(),
-        0,
-        "a data set described by YAML: its label texts will do as they are, with lists "
-        "of the pictures, a file of names (one a line) and a Darknet .data file "
-        "(classes, train, valid, names) instead of the .yaml; give the .data file");
-  }
-}
-
-Dataset::Pictures open_with_classes(const fs::path& path, bool training, bool is_part) {
+DataLayout layout_with_classes(const fs::path& path) {
   if (!is_folder(path)) {
     if (path.extension() == ".data") {
-      return open_darknet_data(path, training);
+      return DataLayout::DarknetClasses;
     }
-    throw InputError(
-        path.string(),
-        0,
-        "a data set is a folder, or a Darknet file whose name ends in .data; this is neither");
+    throw InputError(path.string(),
+                     0,
+                     "a data set is a folder, or a file whose name ends in .data (Darknet), .yaml "
+                     "or .json (COCO); this is neither");
   }
   if (has_idx_files(path)) {
-    return open_idx(path, training);
+    return DataLayout::Idx;
   }
-  if (const fs::path cifar = find_cifar(path); !cifar.empty()) {
-    return open_cifar(cifar, training);
+  if (!find_cifar(path).empty()) {
+    return DataLayout::Cifar;
   }
   if (has_class_folders(path)) {
-    return open_class_folders(path, training, is_part);
+    return DataLayout::ClassFolders;
   }
   expect_labels_in(path);
   throw InputError(
@@ -95,30 +74,36 @@ Dataset::Pictures open_with_classes(const fs::path& path, bool training, bool is
       0,
       "no data set in this folder: looked for train-images-idx3-ubyte[.gz] (MNIST family), "
       "data_batch_1.bin "
-      "or train.bin (CIFAR), Annotations and JPEGImages (VOC), annotations/*.json (COCO), and "
-      "folders train/CLASS or CLASS with .jpg or .png files" +
+      "or train.bin (CIFAR), data.yaml, Annotations and JPEGImages (VOC), annotations/*.json "
+      "(COCO), and folders train/CLASS or CLASS with .jpg or .png files" +
           conversion_of(list_pictures_directly_in(path).left_out));
 }
 
-Dataset::Pictures open_any(const fs::path& path, bool training, const ListingOptions& options) {
-  require_existing(path);
-  if (std::optional<PictureFiles> files = open_with_boxes(path, training, options)) {
-    return *std::move(files);
+Dataset::Pictures open_as(DataLayout layout,
+                          const fs::path& path,
+                          bool training,
+                          const ListingOptions& options) {
+  switch (layout) {
+    case DataLayout::DataYaml:
+      return open_data_yaml(data_yaml_at(path), training);
+    case DataLayout::ImagesAndLabels:
+      return open_images_and_labels(path, training);
+    case DataLayout::DarknetBoxes:
+      return open_darknet_boxes(path, training, options.allow_unlabelled);
+    case DataLayout::Voc:
+      return open_voc_folder(path, training, options.allow_unlabelled);
+    case DataLayout::Coco:
+      return open_coco(path, training);
+    case DataLayout::DarknetClasses:
+      return open_darknet_data(path, training);
+    case DataLayout::Idx:
+      return open_idx(path, training);
+    case DataLayout::Cifar:
+      return open_cifar(find_cifar(path), training);
+    case DataLayout::ClassFolders:
+      break;
   }
-  if (options.kind != TargetKind::Classes) {
-    refuse_yaml(path);
-  }
-  if (options.kind == TargetKind::Boxes) {
-    if (is_folder(path)) {
-      expect_labels_in(path);
-    }
-    throw InputError(path.string(),
-                     0,
-                     "the model finds objects, and needs a data set with boxes around them: a "
-                     "Darknet .data file, a folder with Annotations and JPEGImages (VOC) or with "
-                     "annotations/*.json (COCO), or such a JSON file");
-  }
-  return open_with_classes(path, training, options.is_part);
+  return open_class_folders(path, training, options.is_part);
 }
 
 }  // namespace
@@ -328,11 +313,50 @@ const std::vector<std::string>& Dataset::class_names() const {
   return std::get<PictureFiles>(pictures_).class_names;
 }
 
+DataLayout layout_of(const fs::path& path, TargetKind kind) {
+  require_existing(path);
+  if (const std::optional<DataLayout> layout = layout_with_boxes(path, kind)) {
+    if (kind == TargetKind::Classes) {
+      throw InputError(path.string(),
+                       0,
+                       "this data set has boxes around objects, and the model gives a class for a "
+                       "whole picture: it needs a head, such as [yolo]");
+    }
+    return *layout;
+  }
+  if (kind == TargetKind::Boxes) {
+    if (is_folder(path)) {
+      expect_labels_in(path);
+    }
+    throw InputError(path.string(),
+                     0,
+                     "the model finds objects, and needs a data set with boxes around them: a "
+                     "data.yaml or a folder with one, a Darknet .data file, a folder with "
+                     "Annotations and JPEGImages (VOC) or with annotations/*.json (COCO), or such "
+                     "a JSON file");
+  }
+  return layout_with_classes(path);
+}
+
+std::string_view layout_name(DataLayout layout) {
+  constexpr std::array<std::string_view, 9> kNames{"data.yaml (Ultralytics)",
+                                                   "images and labels (Label Studio)",
+                                                   ".data file, label texts (Darknet)",
+                                                   "XML annotations (VOC)",
+                                                   "JSON annotations (COCO)",
+                                                   ".data file, classes in paths (Darknet)",
+                                                   "IDX files (MNIST)",
+                                                   "binary files (CIFAR)",
+                                                   "a folder per class"};
+  return kNames[static_cast<std::size_t>(layout)];
+}
+
 Dataset list_dataset(const fs::path& path,
                      Split split,
                      Index channels,
                      const ListingOptions& options) {
-  return {open_any(path, split == Split::Train, options), path, channels};
+  const DataLayout layout = layout_of(path, options.kind);
+  return {open_as(layout, path, split == Split::Train, options), path, channels};
 }
 
 Dataset open_pictures(const fs::path& path, Index channels) {

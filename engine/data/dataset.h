@@ -1,6 +1,7 @@
 // Labelled pictures, one at a time, whatever they are stored as: IDX (the MNIST family), CIFAR, a
-// Darknet .data file or a folder per class; with boxes, a Darknet .data file, VOC's folders or
-// COCO's. The format is recognised by what is there; README.md says how each is laid out.
+// Darknet .data file or a folder per class; with boxes, a Darknet .data file, what a data.yaml
+// describes, VOC's folders or COCO's. The format is recognised by what is there; README.md says how
+// each is laid out.
 //
 // IDX and CIFAR stay in memory as bytes; picture files are decoded when they are read. Every
 // failure is an InputError that starts with the path of the file at fault.
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -114,8 +116,28 @@ class Dataset {
   Index channels_;
 };
 
-// Opens half of the data set at `path`, a folder or a .data file. Pictures are converted to
-// `channels`, 1 or 3. What is wrong with single pictures or classes is left to problems().
+// How a data set is laid out.
+enum class DataLayout {
+  DataYaml,
+  ImagesAndLabels,
+  DarknetBoxes,
+  Voc,
+  Coco,
+  DarknetClasses,
+  Idx,
+  Cifar,
+  ClassFolders
+};
+
+// That of the data set at `path`, by its files. Throws InputError where there is none of that kind.
+[[nodiscard]] DataLayout layout_of(const std::filesystem::path& path, TargetKind kind);
+
+// "data.yaml (Ultralytics)"
+[[nodiscard]] std::string_view layout_name(DataLayout layout);
+
+// Opens half of the data set at `path`, a folder, a data.yaml or a .data file. Pictures are
+// converted to `channels`, 1 or 3. What is wrong with single pictures or classes is left to
+// problems().
 [[nodiscard]] Dataset list_dataset(const std::filesystem::path& path,
                                    Split split,
                                    Index channels,

@@ -70,7 +70,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtessera-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libmpich-dev, mpich, libeigen3-dev, libfmt-dev, libtomlplusplus-dev, \
 nlohmann-json3-dev, libjpeg62-turbo-dev | libjpeg-dev, libpng-dev, libwebp-dev, libgif-dev, libexif-dev, libstb-dev, zlib1g-dev, \
-liblemon-dev, libutf8proc-dev, libcsv-dev, libxml2-dev, libsodium-dev, libonnx-dev, libprotobuf-dev, pkgconf")
+liblemon-dev, libutf8proc-dev, libcsv-dev, libxml2-dev, libyaml-cpp-dev, libsodium-dev, libonnx-dev, libprotobuf-dev, pkgconf")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "cmake, g++, ${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION
 "training of convolutional networks on several machines - library

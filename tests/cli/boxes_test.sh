@@ -171,3 +171,28 @@ sed -i 's/\[4,4,40,40\]/[4,4,40]/' coco/annotations/instances_train.json
 run 1 check-data coco
 expect_refusal '^tessera: coco: 2 problems: 1 bad label, 1 unusable'
 expect 'its fault is named' grep -q 'instances_train.json: annotations\[0\].bbox: expected four numbers' out
+
+# And as labelling programs export them.
+"$support/make_labelled_set.py" roboflow labelled 12 64
+works 1 check-data labelled/data.yaml
+expect 'the layout is said' grep -qx 'layout: data.yaml (Ultralytics)' out
+expect 'and what is taken for ../train' grep -q 'labelled/data.yaml: there is no \.\./train/images, \.\./valid/images here' out
+model 2 14 0 >two.cfg
+rm labelled/train/labels/00000.txt
+sed -i 's/$/ 0.5 0.5/' labelled/train/labels/00001.txt
+train 1 two.cfg --data labelled
+expect 'train says so, too' grep -q 'warning: .*there is no \.\./train/images' err
+expect 'pictures without a label text are counted' grep -q 'warning: .*1 picture for training without a label text' err
+expect 'and polygons' grep -q 'warning: .*given by corners' err
+refused 'this data set has boxes around objects' train "$models/lenet5.cfg" --data "$folder/labelled" --run new
+"$support/make_labelled_set.py" cvat labelled/cvat 12 64
+train 2 two.cfg --data labelled/cvat --grid 1x2
+{
+  echo 'a0: &a0 [x, x]'
+  for i in {1..12}; do printf 'a%d: &a%d [%s]\n' "$i" "$i" "$(yes "*a$((i - 1))" | head -n 10 | paste -sd,)"; done
+} >labelled/data.yaml
+command_line='tessera check-data labelled'
+status=0
+(ulimit -v 1000000 && exec timeout 60 "$TESSERA" check-data labelled) >out 2>err || status=$?
+expect_refusal 'labelled: 1 problem: 1 unusable'
+expect 'a bomb is refused with its file' grep -q 'labelled/data.yaml:.* expected at most' out

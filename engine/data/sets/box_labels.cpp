@@ -1,15 +1,20 @@
 #include "engine/data/sets/box_labels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "engine/data/text/read_file.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/number_text.h"
 #include "partitioner/base/path_kinds.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -18,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr float kRounding = 0.001F;
-constexpr int kLabelNumbers = 5;
+constexpr Index kLabelNumbers = 5;
+constexpr Index kLeastPolygonNumbers = 7;
 
 // Sets what is outside of 0..1 by rounding to the bound; false where it is outside by more.
 bool settle(float& fraction) {
@@ -39,43 +45,84 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-template <class Number>
-bool parse_whole(std::string_view text, Number& number) {
-  const std::optional<Number> parsed = parsed_number<Number>(text);
-  number = parsed.value_or(0);
-  return parsed.has_value();
+// What a line may be, for messages.
+std::string expected_numbers(const LabelLines& lines) {
+  const std::string box = "five numbers (class x y width height)";
+  return lines.pose_numbers > 0
+             ? fmt::format("{} or, with the keypoints of kpt_shape, {}", box, lines.pose_numbers)
+         : lines.polygons ? box + " or those of a polygon (class, x and y of 3 corners or more)"
+                          : box;
+}
+
+// The numbers after the class; nothing where a word is none.
+std::optional<std::vector<float>> numbers_after_class(const std::vector<std::string_view>& words) {
+  std::vector<float> numbers;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::optional<float> number = parsed_number<float>(words[i]);
+    if (!number) {
+      return std::nullopt;
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// The box around corners x, y, x, y, ..., which may lie outside the picture. Where one is not
+// finite, its number is that of the box.
+Box box_around(std::vector<float> corners) {
+  constexpr float kFar = std::numeric_limits<float>::max();
+  std::array<float, 2> least{kFar, kFar};
+  std::array<float, 2> most{-kFar, -kFar};
+  for (std::size_t i = 0; i < corners.size(); ++i) {
+    if (!std::isfinite(corners[i])) {
+      return {0, corners[i], 0, 0, 0};
+    }
+    (void)settle(corners[i]);
+    least[i % 2] = std::min(least[i % 2], corners[i]);
+    most[i % 2] = std::max(most[i % 2], corners[i]);
+  }
+  const auto [left, top] = least;
+  const auto [right, bottom] = most;
+  return {0, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top};
 }
 
 // One line of label text, added to `read`.
 void read_label_line(std::string_view line,
                      const std::string& where,
                      int classes,
+                     const LabelLines& lines,
                      ReadBoxes& read,
                      DifferentBoxes& boxes) {
   const auto bad = [&](DataFault fault, std::string what) {
     read.problems.push_back({fault, where, std::move(what)});
   };
   const std::vector<std::string_view> words = words_of(line);
-  Index label = 0;
-  Box box;
-  const bool numbers = words.size() == kLabelNumbers && parse_whole(words[0], label) &&
-                       parse_whole(words[1], box.centre_x) && parse_whole(words[2], box.centre_y) &&
-                       parse_whole(words[3], box.width) && parse_whole(words[4], box.height);
-  if (!numbers) {
+  const Index count = std::ssize(words);
+  const bool is_pose = lines.pose_numbers > 0 && count == lines.pose_numbers;
+  const bool is_polygon =
+      lines.polygons && lines.pose_numbers == 0 && count >= kLeastPolygonNumbers && count % 2 == 1;
+  if (count != kLabelNumbers && !is_pose && !is_polygon) {
     bad(DataFault::BadLabel,
-        words.size() == kLabelNumbers
-            ? "expected a class, counted from 0, and x, y, width and height as numbers"
-            : fmt::format("expected five numbers (class x y width height), found {} word{}",
-                          words.size(),
-                          words.size() == 1 ? "" : "s"));
+        fmt::format("expected {}, found {}", expected_numbers(lines), counted(count, "word")));
     return;
   }
-  if (label < 0 || label >= classes) {
+  const std::optional<Index> label = parsed_number<Index>(words[0]);
+  const std::optional<std::vector<float>> numbers = numbers_after_class(words);
+  if (!label || !numbers) {
+    bad(DataFault::BadLabel,
+        fmt::format("expected a class, counted from 0, and {} as numbers",
+                    is_polygon ? "x and y of each corner" : "x, y, width and height"));
+    return;
+  }
+  if (*label < 0 || *label >= classes) {
     bad(DataFault::OutOfRange,
-        fmt::format("class {}: there are {} classes, counted from 0", label, classes));
+        fmt::format("class {}: there are {} classes, counted from 0", *label, classes));
     return;
   }
-  box.label = static_cast<int>(label);
+  Box box = is_polygon ? box_around(*numbers)
+                       : Box{0, (*numbers)[0], (*numbers)[1], (*numbers)[2], (*numbers)[3]};
+  box.label = static_cast<int>(*label);
+  read.polygons += is_polygon ? 1 : 0;
   add_object(box, where, "", boxes, read);
 }
 
@@ -146,15 +193,16 @@ fs::path label_path(const fs::path& picture) {
   return !is_there(path) && is_there(beside) ? beside : path;
 }
 
-ReadBoxes read_label_text(const fs::path& file, int classes) {
+ReadBoxes read_label_text(const fs::path& file, int classes, const LabelLines& lines) {
   ReadBoxes read;
   DifferentBoxes boxes(read.boxes);
   try {
-    const TextLines lines(file, "a file of labels");
-    for (Index i = 0; i < lines.size(); ++i) {
-      read_label_line(lines.text(i),
-                      fmt::format("{}:{}", file.string(), lines.number(i)),
+    const TextLines text(file, "a file of labels");
+    for (Index i = 0; i < text.size(); ++i) {
+      read_label_line(text.text(i),
+                      fmt::format("{}:{}", file.string(), text.number(i)),
                       classes,
+                      lines,
                       read,
                       boxes);
     }

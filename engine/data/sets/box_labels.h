@@ -1,4 +1,5 @@
-// The objects on one picture, as a file beside it says: Darknet's label text, and VOC's XML.
+// The objects on one picture, as a file beside it says: Darknet's label text and what YOLO's
+// programs made of it, and VOC's XML.
 //
 // Everything that is wrong with a file is found, not only the first: each problem names file and
 // line. A file with problems still gives the boxes that are right.
@@ -15,6 +16,7 @@
 
 #include "engine/base/targets.h"
 #include "engine/data/sets/data_problem.h"
+#include "partitioner/base/region.h"
 
 namespace tessera::engine {
 
@@ -24,6 +26,7 @@ struct ReadBoxes {
   // Of the picture, as the file says; 0: it does not.
   double width = 0;
   double height = 0;
+  Index polygons = 0;  // of which boxes were taken
 };
 
 // Adds boxes to a list, each once.
@@ -64,9 +67,20 @@ void add_object(Box box,
 // labels, and the file's ending .txt. Where there is no such file, one beside the picture.
 [[nodiscard]] std::filesystem::path label_path(const std::filesystem::path& picture);
 
+// What a line of a label text may be beside `class x y width height`.
+struct LabelLines {
+  // `class x1 y1 x2 y2 x3 y3 ...` of three corners or more: the box around them counts.
+  bool polygons = false;
+  // So many numbers, of which the first five count: keypoints follow. 0: there are no such lines.
+  // Otherwise there are no polygons.
+  Index pose_numbers = 0;
+};
+
 // Lines `class x y width height`: the class counted from 0, all else in fractions of the picture,
 // x and y those of the centre. An empty file says that nothing is on the picture.
-[[nodiscard]] ReadBoxes read_label_text(const std::filesystem::path& file, int classes);
+[[nodiscard]] ReadBoxes read_label_text(const std::filesystem::path& file,
+                                        int classes,
+                                        const LabelLines& lines = {});
 
 // An object of VOC's XML. Pixels, the first of which has the number 1.
 struct VocObject {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <utility>
 
+#include "engine/base/digest.h"
 #include "engine/base/in_threads.h"
 #include "engine/data/pictures/picture_builder.h"
 #include "partitioner/base/errors.h"
@@ -137,19 +140,48 @@ void fit_to_pictures(PictureFiles& files) {
   }
 }
 
-PictureFiles tenth_or_others(const PictureFiles& all, bool tenth) {
-  constexpr Index kTenth = 10;
-  const Index size = all.paths.size();
+namespace {
+
+constexpr Index kTenth = 10;
+
+// The pictures for which `is_tested` holds, or all others.
+template <class IsTested>
+PictureFiles half_of(const PictureFiles& all, bool tested, IsTested is_tested) {
   std::vector<Index> dropped;
-  for (Index i = 0; i < size; ++i) {
-    const bool is_tenth = size > 1 && size < kTenth ? i == size - 1 : i % kTenth == kTenth - 1;
-    if (is_tenth != tenth) {
+  for (Index i = 0; i < all.paths.size(); ++i) {
+    if (is_tested(i) != tested) {
       dropped.push_back(i);
     }
   }
   PictureFiles part = without_items(all, dropped);
   part.divided = true;
   return part;
+}
+
+}  // namespace
+
+PictureFiles tenth_or_others(const PictureFiles& all, bool tenth) {
+  const Index size = all.paths.size();
+  return half_of(all, tenth, [&](Index i) {
+    return size > 1 && size < kTenth ? i == size - 1 : i % kTenth == kTenth - 1;
+  });
+}
+
+PictureFiles tenth_by_name(const PictureFiles& all, bool tenth) {
+  std::vector<std::uint64_t> hashes;
+  for (Index i = 0; i < all.paths.size(); ++i) {
+    const std::string_view path = all.paths[i];
+    Digest digest;
+    digest.add(path.substr(path.rfind('/') + 1));
+    hashes.push_back(digest.value());
+  }
+  const auto [least, most] = std::minmax_element(hashes.begin(), hashes.end());
+  return half_of(all, tenth, [&](Index i) {
+    const std::uint64_t hash = hashes[static_cast<std::size_t>(i)];
+    const bool is_least =
+        hash <= std::max(*least, std::numeric_limits<std::uint64_t>::max() / kTenth);
+    return is_least && hash != *most;
+  });
 }
 
 void SharedNames::add_problem(const std::filesystem::path& where,

@@ -1,5 +1,5 @@
 // Data sets of pictures with boxes around the objects on them: Darknet's lists and label texts,
-// VOC's folders and COCO's. All become PictureFiles with boxes.
+// what a data.yaml describes, VOC's folders and COCO's. All become PictureFiles with boxes.
 //
 // A picture whose boxes cannot be used is a problem, and not in the list. Objects that VOC calls
 // difficult and COCO's crowds are ignored (base/targets.h).
@@ -26,6 +26,22 @@ namespace tessera::engine {
 [[nodiscard]] PictureFiles open_darknet_boxes(const std::filesystem::path& file,
                                               bool training,
                                               bool allow_unlabelled);
+
+// The data.yaml that a path is, or that lies in a folder; empty where there is none.
+[[nodiscard]] std::filesystem::path data_yaml_at(const std::filesystem::path& path);
+
+// Reads what a data.yaml describes, as Ultralytics, Roboflow and CVAT write it. Pictures for
+// testing are those of val, else of test; where neither is there or val is train, by tenth_by_name.
+// Nothing is on pictures without a label text. Throws InputError where no picture has one.
+[[nodiscard]] PictureFiles open_data_yaml(const std::filesystem::path& file, bool training);
+
+// Whether `folder` holds images, labels, and classes.txt or notes.json, as Label Studio exports
+// them.
+[[nodiscard]] bool is_images_and_labels(const std::filesystem::path& folder);
+
+// The same of such a folder. Where images holds a folder for each half, these are the halves.
+[[nodiscard]] PictureFiles open_images_and_labels(const std::filesystem::path& folder,
+                                                  bool training);
 
 // Whether `folder` holds Annotations and JPEGImages.
 [[nodiscard]] bool is_voc_folder(const std::filesystem::path& folder);
@@ -61,6 +77,11 @@ void fit_to_pictures(PictureFiles& files);
 
 // Every tenth picture (the last of fewer, but not an only one), or all others.
 [[nodiscard]] PictureFiles tenth_or_others(const PictureFiles& all, bool tenth);
+
+// About every tenth picture, by a hash of the file's name, or all others: what a picture is for
+// does not change when others are added. That of the least hash of all is always among the tenth,
+// that of the greatest never.
+[[nodiscard]] PictureFiles tenth_by_name(const PictureFiles& all, bool tenth);
 
 // Counts pictures of which the boxes are doubtful since names are not unique.
 class SharedNames {

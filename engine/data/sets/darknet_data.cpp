@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <map>
 #include <system_error>
-#include <unordered_map>
 
-#include "engine/base/in_threads.h"
 #include "engine/data/sets/box_sets.h"
+#include "engine/data/sets/labelled_pictures.h"
 #include "engine/data/sets/path_labels.h"
 #include "engine/data/sets/picture_files.h"
 #include "engine/data/text/class_names.h"
@@ -154,19 +153,6 @@ PictureFiles list_named(const fs::path& file, const fs::path& list) {
   return listed;
 }
 
-// Only what looks like a path is repeated: a .data file may name any file as its list.
-DataProblem unlabelled(const fs::path& list,
-                       int line,
-                       std::string_view path,
-                       const std::string& why) {
-  constexpr std::size_t kShownBytes = 200;
-  const bool shown = is_picture_name(path);
-  return {DataFault::Unlabelled,
-          fmt::format("{}:{}", list.string(), line),
-          shown ? fmt::format("{}: {}", printable_start(path, kShownBytes), why)
-                : "this line is not the path of a picture: expected one per line"};
-}
-
 // Classes are named by their numbers if there is no file of names. Names beyond the number of
 // classes are a problem.
 std::vector<std::string> box_class_names(const fs::path& file,
@@ -203,70 +189,6 @@ std::vector<std::string> box_class_names(const fs::path& file,
   return names;
 }
 
-// The boxes of one picture of a list, and where they are.
-struct BoxesBeside {
-  ReadBoxes read;
-  fs::path file = {};
-  bool twice = false;  // there is another file of them, beside the picture
-};
-
-BoxesBeside read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
-  const fs::path picture = picture_path(listed, item);
-  const fs::path file = label_path(picture);
-  if (is_there(file)) {
-    const fs::path beside = fs::path(picture).replace_extension(".txt");
-    return {read_label_text(file, classes), file, beside != file && is_there(beside)};
-  }
-  if (may_lack) {
-    return {};
-  }
-  const std::string labels = printable_start(file.string(), 200);
-  const std::string why =
-      is_there(picture)
-          ? fmt::format(
-                "there is no {}, which says what is on this picture: add one (an empty "
-                "file where nothing is), or give --allow-unlabelled if nothing is on such "
-                "pictures",
-                labels)
-          : fmt::format(
-                "there is no such picture, and no {}: paths of a list are relative to the "
-                "folder of the .data file, or to the current one",
-                labels);
-  return {{{},
-           {unlabelled(listed.list,
-                       listed.line_numbers[static_cast<std::size_t>(item)],
-                       listed.paths[item],
-                       why)}}};
-}
-
-// Label texts that two pictures share, and pictures that have two.
-void add_shared_labels(const PictureFiles& listed,
-                       const std::vector<BoxesBeside>& read,
-                       PictureFiles& files) {
-  std::unordered_map<std::string_view, Index> first_of;
-  SharedNames shared;
-  SharedNames twice;
-  for (Index item = 0; item < listed.paths.size(); ++item) {
-    const BoxesBeside& its = read[static_cast<std::size_t>(item)];
-    if (its.file.empty()) {
-      continue;
-    }
-    const auto [first, is_new] = first_of.emplace(its.file.native(), item);
-    if (!is_new && listed.paths[first->second] != listed.paths[item]) {
-      shared.add(fmt::format("{} is of {} and of {}",
-                             its.file.string(),
-                             listed.paths[first->second],
-                             listed.paths[item]));
-    }
-    if (its.twice) {
-      twice.add(
-          fmt::format("{} counts, not that beside {}", its.file.string(), listed.paths[item]));
-    }
-  }
-  shared.add_problem(files.list, "pictures share the label text of another", files);
-  twice.add_problem(files.list, "pictures have two label texts", files);
-}
-
 }  // namespace
 
 bool has_label_texts(const fs::path& file) {
@@ -297,18 +219,7 @@ PictureFiles open_darknet_boxes(const fs::path& file, bool training, bool allow_
   const bool divided = values.count("valid") == 0 && values.count("train") > 0;
   files.list = require_list(file, values, training || divided);
   files.boxes.emplace();
-  const PictureFiles listed = list_named(file, files.list);
-  const auto classes = static_cast<int>(files.class_names.size());
-  std::vector<BoxesBeside> read(static_cast<std::size_t>(listed.paths.size()));
-  for_each_in_threads(listed.paths.size(), [&](Index item) {
-    read[static_cast<std::size_t>(item)] =
-        read_boxes_beside(listed, item, classes, allow_unlabelled);
-  });
-  for (Index item = 0; item < listed.paths.size(); ++item) {
-    const auto i = static_cast<std::size_t>(item);
-    add_picture_with_boxes(listed.paths[item], listed.line_numbers[i], read[i].read, files);
-  }
-  add_shared_labels(listed, read, files);
+  (void)add_labelled_pictures(list_named(file, files.list), {.may_lack = allow_unlabelled}, files);
   if (divided) {
     files = tenth_or_others(files, !training);
     add_missing_pictures(files.list, training, files);

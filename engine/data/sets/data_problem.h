@@ -32,8 +32,9 @@ enum class DataFault {
   DoubtfulBox,   // boxes as a fault of a converter makes them, or that the model cannot learn
   TurnedBox,     // boxes that were given for a picture as it is stored
   SharedLabels,  // a file of boxes for two pictures, or two for one
+  Assumed,       // how it is read where it does not say so itself
 };
-inline constexpr int kDataFaults = 22;
+inline constexpr int kDataFaults = 23;
 
 [[nodiscard]] constexpr bool is_error(DataFault fault) {
   return fault < DataFault::Duplicate;
@@ -55,7 +56,7 @@ inline constexpr int kDataFaults = 22;
       "missing",     "unreadable",    "broken",     "unlabelled",    "bad label", "out of range",
       "empty class", "unknown class", "unusable",   "duplicate",     "same box",  "in both halves",
       "left out",    "deeper folder", "unbalanced", "spare outputs", "same name", "spare name",
-      "no objects",  "doubtful box",  "turned box", "shared labels"};
+      "no objects",  "doubtful box",  "turned box", "shared labels", "assumed"};
   return kNames[static_cast<int>(fault)];
 }
 

@@ -301,7 +301,7 @@ void expect_labels_in(const fs::path& folder) {
           fmt::format("nothing says what is on the {} picture{} here ({}{}): for a classifier, put "
                       "those of each class into a folder that is called as the class; for a "
                       "detector, VOC's XML or COCO's _annotations.coco.json is missing beside "
-                      "them, or a Darknet .data file",
+                      "them, or a data.yaml or Darknet .data file",
                       pictures.size(),
                       pictures.size() == 1 ? "" : "s",
                       pictures.front(),

@@ -628,13 +628,3 @@ TEST_CASE("names that there is no class for are said") {
   CHECK(problem.fault == DataFault::SpareName);
   CHECK(has(problem.what, "3 names for classes=2: the first ones count, from # things to cup"));
 }
-
-TEST_CASE("a data set that a .yaml describes is refused with what to make of it") {
-  const TemporaryFolder folder;
-  write_text(folder / "data.yaml", "train: train/images\n");
-  write_small_png(folder / "train/images/a.png", 1);
-  for (const fs::path& path : {folder.path(), folder / "data.yaml"}) {
-    CHECK(has(input_error_of([&] { (void)listed(path); }),
-              "data.yaml: a data set described by YAML"));
-  }
-}
