@@ -29,6 +29,7 @@ using nlohmann::ordered_json;
 // What was looked at and what was found.
 struct Check {
   InspectedData data;
+  std::string_view layout;  // empty: there is none
   std::vector<DataProblem> problems;
   Index dropped = 0;                // pictures that --skip-broken leaves out
   std::vector<PictureSizes> sizes;  // of halves that are picture files
@@ -87,6 +88,15 @@ std::array<Index, kDataFaults> faults_of(const InspectedData& data, const Inspec
   return counts;
 }
 
+// What is not recognised is refused where the halves are opened.
+std::string_view layout_at(const std::string& path, TargetKind kind) {
+  try {
+    return layout_name(layout_of(path, kind));
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 Check check_data(const CheckDataCommand& command) {
   std::optional<partitioner::ModelFile> model;
   if (!command.model.empty()) {
@@ -96,6 +106,7 @@ Check check_data(const CheckDataCommand& command) {
     }
   }
   Check check;
+  check.layout = layout_at(command.data, model ? target_kind(model->network) : TargetKind::Either);
   check.data.path = command.data;
   check.data.training = open_half(command, Split::Train, model, check.problems);
   check.data.testing = open_half(command, Split::Test, model, check.problems);
@@ -222,6 +233,9 @@ void print_sizes(const std::vector<PictureSizes>& halves) {
 }
 
 void print_problems(const Check& check) {
+  if (!check.layout.empty()) {
+    fmt::print("layout: {}\n", check.layout);
+  }
   if (!check.data.halves().empty()) {
     fmt::print("{}\n", summary_of(check.data));
   }
@@ -275,6 +289,7 @@ ordered_json half_json(const InspectedData& data, const InspectedHalf& half) {
 
 void print_problems_json(const Check& check) {
   ordered_json json{{"data", check.data.path},
+                    {"layout", check.layout},
                     {"errors", check.errors()},
                     {"warnings", std::ssize(check.problems) - check.errors()}};
   if (check.data.training) {
