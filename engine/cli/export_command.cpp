@@ -235,8 +235,11 @@ void print_outline(const ExportCommand& command,
 
 }  // namespace
 
-void run_export(const ExportCommand& command) {
+void run_export(const ExportCommand& asked) {
   const Communicator alone = Communicator::self();
+  ExportCommand command = asked;
+  command.weights = weights_file(asked.weights, alone);
+  command.model = model_or_that_of(command.weights, asked.model);
   expect_writable(command);
   partitioner::ModelFile model = load_model(command.model, alone, printed_messages());
   const partitioner::ModelFile as_trained = model;
@@ -252,7 +255,7 @@ void run_export(const ExportCommand& command) {
       make_plan(model.network, partitioner::single_tile(model.network), 1);
   ParameterSet<float> parameters(model.network, plan, alone, false);
   load_weights(command.weights, model.network, model.training.norm, parameters, alone);
-  warn_of_other_outputs(command.weights, model, alone, printed_messages());
+  warn_of_other_network(command.weights, as_trained, alone, printed_messages());
   const std::optional<Preparation> stored = stored_preparation(command.weights, alone);
   const ChannelValues values = channel_values(
       rules_for_weights(command.weights, stored, as_trained, {}, alone, printed_messages()));

@@ -94,7 +94,7 @@ constexpr std::array<Examples, 22> kExamples{
       "  tessera convert m.onnx --out m.cfg\n"
       "  tessera convert m.onnx --model m.cfg --to m.safetensors\n"},
      {"export",
-      "  tessera export m.cfg --weights runs/a/best.safetensors --out m.onnx\n"
+      "  tessera export --weights runs/a --out m.onnx\n"
       "  tessera export m.cfg --weights m.weights --names coco.names --out m.onnx --raw\n"
       "  tessera export m.cfg --weights runs/a/best.safetensors --out m.onnx \\\n"
       "    --calibration camera.data --count 256\n"},

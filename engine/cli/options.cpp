@@ -427,11 +427,12 @@ void add_options(CLI::App& app, GradientsCommand& command) {
            "safetensors: input, output_gradient, layers.I.weight, .bias, .bn.scale, .bn.mean, "
            ".bn.variance")
       ->required();
-  add_text(app,
-           "--out FILE",
-           command.out,
-           "safetensors: output, input_gradient, gradients, running statistics; or output.I of each "
-           "layer I that ends the network, where there are several and no output_gradient")
+  add_text(
+      app,
+      "--out FILE",
+      command.out,
+      "safetensors: output, input_gradient, gradients, running statistics; or output.I of each "
+      "layer I that ends the network, where there are several and no output_gradient")
       ->required();
   add_freeze(app, command.freeze);
   add_batch_norm(
@@ -472,7 +473,7 @@ void add_options(CLI::App& app, ConvertCommand& command) {
 }
 
 void add_options(CLI::App& app, ExportCommand& command) {
-  add_model(app, command.model);
+  add_text(app, "MODEL", command.model, "model file (default: the one in the checkpoint)");
   add_weights(app, command.weights);
   add_text(app,
            "--out FILE",

@@ -22,6 +22,10 @@ GraphValue gelu(GraphBuilder& graph, const GraphValue& in) {
   return graph.binary("Mul", graph.binary("Mul", in, 0.5), graph.binary("Add", tanh, 1));
 }
 
+GraphValue hard_sigmoid(GraphBuilder& graph, const GraphValue& in) {
+  return graph.node("HardSigmoid", {in}, in.shape, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
+}
+
 }  // namespace
 
 GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValue& in) {
@@ -51,6 +55,10 @@ GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValu
       return hard_mish(graph, in);
     case Activation::Gelu:
       return gelu(graph, in);
+    case Activation::HardSigmoid:
+      return hard_sigmoid(graph, in);
+    case Activation::HardSwish:
+      return graph.binary("Mul", in, hard_sigmoid(graph, in));
   }
   return in;
 }
