@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Compares what OpenCV computes of files that `tessera export` has written with what this program computes.
 
-    /usr/bin/python3 compare_onnx.py TESSERA FOLDER      FOLDER: empty, for files
+    /usr/bin/python3 compare_onnx.py TESSERA FOLDER                        FOLDER: empty, for files
+    /usr/bin/python3 compare_onnx.py TESSERA FOLDER RUN PICTURES           the same of a detector's run and pictures of its size
 
 Layers by tests/golden and by `gradients`, classifiers and detectors by `predict`. Where Python's onnx is installed its checker
 looks at each file, too. Exit code 77: OpenCV is not installed.
@@ -257,6 +258,17 @@ def detections(output):
     return [(boxes[i // classes], scores[i], i % classes) for i in kept[:300]]
 
 
+def expect_same_objects(what, found, wanted, rows, cols):
+    if len(wanted) != len(found):
+        sys.exit(f"{what}: {len(found)} objects for {len(wanted)}")
+    for each in wanted:
+        x, y, width, height = each["box"]
+        box = numpy.array([(x - width / 2) * cols, (y - height / 2) * rows, width * cols, height * rows])
+        near = [f for f in found if f[2] == each["class"] and abs(f[1] - each["score"]) < BOUND]
+        if not near or overlap(box, numpy.array([f[0] for f in near])).max() < 0.99:
+            sys.exit(f"{what}: {each} is not among {found}")
+
+
 def yolo_like(text, keys, activation=None):
     text = text.replace("[yolo]\n", f"[yolo]\n{keys}\n")
     return text if activation is None else text.replace("activation=linear\n[yolo]", f"activation={activation}\n[yolo]")
@@ -277,23 +289,31 @@ def compare_detectors():
         cv2.imwrite(str(FOLDER / "seen.png"), picture)
         image = picture[None, :, :, ::-1].transpose(0, 3, 1, 2) / numpy.float32(255)
         (output,) = outputs(export(model, weights, name), image)
-        found = detections(output[0])
         wanted = json.loads(run("predict", model, FOLDER / "seen.png", "--weights", weights, "--threshold", LEAST_SCORE, "--json"))["objects"]
-        if not wanted or len(wanted) != len(found):
-            sys.exit(f"{name}: {len(found)} objects for {len(wanted)}")
-        for each in wanted:
-            x, y, width, height = each["box"]
-            box = numpy.array([(x - width / 2) * cols, (y - height / 2) * rows, width * cols, height * rows])
-            near = [f for f in found if f[2] == each["class"] and abs(f[1] - each["score"]) < BOUND]
-            if not near or overlap(box, numpy.array([f[0] for f in near])).max() < 0.99:
-                sys.exit(f"{name}: {each} is not among {found}")
+        assert wanted, "there is something to compare"
+        expect_same_objects(name, detections(output[0]), wanted, rows, cols)
         if name == "yolo":
             raw = outputs(export(model, weights, "raw", "--raw", "--batch", "any"), image)
             assert [map.shape for map in raw] == [(1, 16, rows // 16, cols // 16), (1, 16, rows // 8, cols // 8)], "the maps before the heads"
             assert cv2.dnn.readNetFromONNX(str(FOLDER / "raw.onnx")).getUnconnectedOutLayersNames() == ("output0", "output1")
 
 
-compare_golden()
-compare_other_layers()
-compare_classifier()
-compare_detectors()
+def compare_run(weights, pictures):
+    path = FOLDER / "run.onnx"
+    run("export", "--weights", weights, "--out", path)
+    objects = 0
+    for line in map(json.loads, run("predict", pictures, "--weights", weights, "--threshold", LEAST_SCORE, "--json").splitlines()):
+        picture = cv2.imread(line["picture"])[:, :, ::-1]
+        (output,) = outputs(path, picture.transpose(2, 0, 1)[None] / numpy.float32(255))
+        expect_same_objects(line["picture"], detections(output[0]), line["objects"], *picture.shape[:2])
+        objects += sum(each["score"] >= 0.25 for each in line["objects"])
+    print(f"{objects} objects with a score of 0.25 or more")
+
+
+if len(sys.argv) > 3:
+    compare_run(*sys.argv[3:])
+else:
+    compare_golden()
+    compare_other_layers()
+    compare_classifier()
+    compare_detectors()
