@@ -27,6 +27,9 @@ const std::vector<Harness>& harnesses() {
                                            {"label_text", fuzz_label_text},
                                            {"voc", fuzz_voc},
                                            {"coco", fuzz_coco},
+#ifdef TESSERA_HAS_YAML
+                                           {"data_yaml", fuzz_data_yaml},
+#endif
                                            {"picture", fuzz_picture}};
   return all;
 }

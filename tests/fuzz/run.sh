@@ -13,18 +13,18 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$source/build/fuzz
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-  names=(cfg partition safetensors weights idx cifar darknet_data label_text voc coco picture)
+  names=(cfg partition safetensors weights idx cifar darknet_data label_text voc coco data_yaml picture)
 fi
 mkdir -p "$build/findings"
 
 # Empty files and parts are copied from and to a null pointer, which is harmless and no finding.
 # toml++ as its library, like the program: the other form asserts on malformed text.
-flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
+flags=(-DTESSERA_HAS_YAML -DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
-newest=$(find "$source"/{partitioner,engine/base,engine/files,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
+newest=$(find "$source"/{partitioner,engine/base,engine/system,engine/processes,engine/files,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
-for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/drawing/*.cpp "$source"/engine/data{,/text,/pictures,/cache,/sets,/inspection}/*.cpp \
+for file in "$source"/partitioner/*/*.cpp "$source"/engine/{base,system,processes,files,drawing}/*.cpp "$source"/engine/data{,/text,/pictures,/cache,/sets,/inspection}/*.cpp \
   "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
   name=${file#"$source"/}
   object=$build/${name//\//_}.o
@@ -34,7 +34,7 @@ for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/
   fi
   objects+=("$object")
 done
-clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -lcsv -o "$build/fuzz"
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -lyaml-cpp -lcsv -o "$build/fuzz"
 
 work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
 trap 'rm -rf "$work"' EXIT
