@@ -159,7 +159,7 @@ class DataYaml {
            fmt::format("names: class {} is {}: expected a text{}",
                        number,
                        found(value),
-                       value.kind == YamlValue::Scalar ? ", in quotes" : ""));
+                       value.items.empty() ? ", in quotes" : ""));
     }
     std::string name;
     if (const std::string wrong = take_name(value.text, name); !wrong.empty()) {
