@@ -23,6 +23,7 @@ using partitioner::Network;
 namespace {
 
 constexpr Index kMostBytes = std::numeric_limits<std::int32_t>::max();  // of a message
+constexpr Index kNumbersOfBox = 6;  // that its decoder has of each
 constexpr Index kIrVersion = 8;
 constexpr Index kOpset = 13;
 
@@ -34,6 +35,13 @@ constexpr Index kOpset = 13;
           "{:.2f} GB of weights, but an ONNX file holds at most 2 GB: use fewer filters, or "
           "a program that reads the .weights that `tessera convert` writes",
           static_cast<double>(bytes) / 1e9));
+}
+
+void expect_fitting(Index values, const ExportOptions& options) {
+  constexpr auto kBytes = static_cast<Index>(sizeof(float));
+  if (values > kMostBytes / kBytes) {
+    refuse_size(options.model, values * kBytes);
+  }
 }
 
 bool ends_in_softmax(const Network& network) {
@@ -238,9 +246,12 @@ void expect_exportable(const Network& network, const ExportOptions& options) {
     }
     const partitioner::LayerParameters parameters = layer_parameters(network, layer);
     values += parameters.weight.channels * parameters.weight.row + parameters.bias.channels;
-    if (values > kMostBytes / static_cast<Index>(sizeof(float))) {
-      refuse_size(options.model, values * static_cast<Index>(sizeof(float)));
-    }
+    expect_fitting(values, options);
+  }
+  for (const int head : output_layers(network)) {
+    const bool decodes = is_detector(network) && !options.raw;
+    values += decodes ? kNumbersOfBox * head_counts(network, head).boxes : 0;
+    expect_fitting(values, options);
   }
 }
 

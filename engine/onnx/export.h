@@ -24,7 +24,7 @@ class ModelProto;
 namespace tessera::engine {
 
 struct ExportOptions {
-  std::string model;  // what the user calls the network, for messages
+  std::string model = {};  // what the user calls the network, for messages
   partitioner::NormRule norm = {};
   std::optional<Index> batch = 1;  // nothing: any number of images
   bool raw = false;                // a detector's maps before its heads, instead of boxes

@@ -1,11 +1,11 @@
 #include "engine/onnx/export_layers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
 #include "engine/onnx/export_activation.h"
-#include "engine/ops/norm/batch_norm.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
 
@@ -13,6 +13,7 @@ namespace tessera::engine {
 
 using partitioner::MapShape;
 using partitioner::NormForm;
+using partitioner::NormRule;
 
 namespace {
 
@@ -22,15 +23,18 @@ std::vector<Index> channel_vector(const std::vector<float>& values) {
   return {std::ssize(values)};
 }
 
-double inverse_deviation(const NormRule& rule, const LayerWeights& layer, std::size_t channel) {
-  return running_norm<double>(rule, layer.mean[channel], layer.variance[channel]).inverse_deviation;
+// See engine/ops/norm/batch_norm.h.
+double inverse_deviation(const NormRule& rule, double variance) {
+  constexpr double kDarknetDeviation = double{.000001F};
+  return rule.form == NormForm::Darknet ? 1 / (std::sqrt(variance) + kDarknetDeviation)
+                                        : 1 / std::sqrt(variance + rule.epsilon);
 }
 
 // Makes batch normalisation part of weight and bias.
 void fold(const NormRule& rule, LayerWeights& layer) {
   const std::size_t row = layer.weight.size() / layer.bias.size();
   for (std::size_t k = 0; k < layer.bias.size(); ++k) {
-    const double factor = double{layer.scale[k]} * inverse_deviation(rule, layer, k);
+    const double factor = double{layer.scale[k]} * inverse_deviation(rule, layer.variance[k]);
     for (std::size_t i = k * row; i < (k + 1) * row; ++i) {
       layer.weight[i] = static_cast<float>(double{layer.weight[i]} * factor);
     }
@@ -44,7 +48,7 @@ float epsilon_for(const NormRule& rule, LayerWeights& layer) {
     return static_cast<float>(rule.epsilon);
   }
   for (std::size_t k = 0; k < layer.variance.size(); ++k) {
-    const double inverse = inverse_deviation(rule, layer, k);
+    const double inverse = inverse_deviation(rule, layer.variance[k]);
     layer.variance[k] = static_cast<float>(1 / (inverse * inverse));
   }
   return 0;

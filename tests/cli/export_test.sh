@@ -15,8 +15,8 @@ cat "$folder/found"
 [ "$code" -eq 0 ] || [ "$code" -eq 77 ] || failures=1
 
 golden=tests/golden
-lenet=($golden/network_lenet.cfg --weights $golden/network_lenet.safetensors)
-yolo=($golden/detectors/yolo.cfg --weights $golden/detectors/yolo.safetensors)
+lenet=("$golden/network_lenet.cfg" --weights "$golden/network_lenet.safetensors")
+yolo=("$golden/detectors/yolo.cfg" --weights "$golden/detectors/yolo.safetensors")
 out=(--out "$folder/m.onnx")
 printf 'a\nb\nc\n' >"$folder/names"
 works 1 export "${yolo[@]}" "${out[@]}" --names "$folder/names"
