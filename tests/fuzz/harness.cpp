@@ -30,6 +30,9 @@ const std::vector<Harness>& harnesses() {
 #ifdef TESSERA_HAS_YAML
                                            {"data_yaml", fuzz_data_yaml},
 #endif
+#ifdef TESSERA_HAS_ONNX
+                                           {"export", fuzz_export},
+#endif
                                            {"picture", fuzz_picture}};
   return all;
 }

@@ -32,6 +32,8 @@ using Bytes = std::span<const std::uint8_t>;
 [[nodiscard]] bool fuzz_data_yaml(
     Bytes bytes);                              // the data.yaml of two pictures in the folder images
 [[nodiscard]] bool fuzz_picture(Bytes bytes);  // a JPEG or PNG file
+[[nodiscard]] bool fuzz_export(
+    Bytes bytes);  // one byte of choices, then a model file; where there is ONNX
 
 struct Harness {
   std::string name;  // of the program, and of the folder in corpus/

@@ -14,6 +14,7 @@ build=$source/build/fuzz
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
   names=(cfg partition safetensors weights idx cifar darknet_data label_text voc coco data_yaml picture)
+  [ ! -e /usr/include/onnx/onnx_pb.h ] || names+=(export)
 fi
 mkdir -p "$build/findings"
 
@@ -21,11 +22,18 @@ mkdir -p "$build/findings"
 # toml++ as its library, like the program: the other form asserts on malformed text.
 flags=(-DTESSERA_HAS_YAML -DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
-newest=$(find "$source"/{partitioner,engine/base,engine/system,engine/processes,engine/files,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
+onnx_sources=()
+onnx_libraries=()
+if [ -e /usr/include/onnx/onnx_pb.h ]; then
+  flags+=(-DTESSERA_HAS_ONNX -DONNX_NAMESPACE=onnx -DONNX_ML=1)
+  onnx_sources=("$source"/engine/onnx/{messages,export*}.cpp)
+  onnx_libraries=(-lonnx_proto -lprotobuf)
+fi
+newest=$(find "$source"/{partitioner,engine/base,engine/system,engine/processes,engine/files,engine/onnx,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
 for file in "$source"/partitioner/*/*.cpp "$source"/engine/{base,system,processes,files,drawing}/*.cpp "$source"/engine/data{,/text,/pictures,/cache,/sets,/inspection}/*.cpp \
-  "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
+  "${onnx_sources[@]}" "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
   name=${file#"$source"/}
   object=$build/${name//\//_}.o
   if [ ! -e "$object" ] || [ "$file" -nt "$object" ] || [ "$newest" -nt "$object" ]; then
@@ -34,7 +42,7 @@ for file in "$source"/partitioner/*/*.cpp "$source"/engine/{base,system,processe
   fi
   objects+=("$object")
 done
-clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -lyaml-cpp -lcsv -o "$build/fuzz"
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -lyaml-cpp -lcsv "${onnx_libraries[@]}" -o "$build/fuzz"
 
 work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
 trap 'rm -rf "$work"' EXIT
