@@ -281,6 +281,9 @@ struct ExportCommand {
   std::string calibration;  // a data set, or pictures; empty: none
   Index count = 256;        // of these
   bool force = false;       // replace names of other classes
+  // Mean and deviation of pixels; empty: those of the weights, else 0, 1.
+  std::vector<float> mean;
+  std::vector<float> stddev;
 };
 void add_options(CLI::App& app, ExportCommand& command);
 // Prints what stands in the file.

@@ -233,6 +233,21 @@ void print_outline(const ExportCommand& command,
       fmt::join(outputs, ", "));
 }
 
+// What stands before the first layer, and how classes are called.
+void add_preparation(const ExportCommand& command,
+                     const partitioner::ModelFile& model,
+                     const Communicator& alone,
+                     ExportOptions& options) {
+  const std::optional<Preparation> stored = stored_preparation(command.weights, alone);
+  const RenderingRules rules = rules_for_weights(
+      command.weights, stored, model, {command.mean, command.stddev}, alone, printed_messages());
+  check_rules(rules, command.model);
+  const ChannelValues values = channel_values(rules);
+  options.mean = values.mean;
+  options.stddev = values.stddev;
+  options.class_names = class_names(command, model.network, stored);
+}
+
 }  // namespace
 
 void run_export(const ExportCommand& asked) {
@@ -256,12 +271,7 @@ void run_export(const ExportCommand& asked) {
   ParameterSet<float> parameters(model.network, plan, alone, false);
   load_weights(command.weights, model.network, model.training.norm, parameters, alone);
   warn_of_other_network(command.weights, as_trained, alone, printed_messages());
-  const std::optional<Preparation> stored = stored_preparation(command.weights, alone);
-  const ChannelValues values = channel_values(
-      rules_for_weights(command.weights, stored, as_trained, {}, alone, printed_messages()));
-  options.mean = values.mean;
-  options.stddev = values.stddev;
-  options.class_names = class_names(command, model.network, stored);
+  add_preparation(command, as_trained, alone, options);
   const Labels labels(command, options.class_names);
   const ExportedModel exported = export_model(
       model.network, [&](int layer) { return weights_of(parameters, layer); }, options);

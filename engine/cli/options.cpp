@@ -514,6 +514,7 @@ void add_options(CLI::App& app, ExportCommand& command) {
            "that quantise: NAME.calibration.npy");
   add_count(app, "--count", command.count, "so many of them, from all over the set");
   app.add_flag("--force", command.force, "replace a labels.txt that has other names");
+  add_pixels(app, command.mean, command.stddev);
 }
 
 void add_options(CLI::App& app, ReportCommand& command) {

@@ -6,6 +6,16 @@ using partitioner::Activation;
 
 namespace {
 
+GraphValue relu6(GraphBuilder& graph, const GraphValue& in) {
+  const GraphValue positive = graph.unary("Relu", in);
+  return graph.binary("Sub", positive, graph.unary("Relu", graph.binary("Sub", in, 6)));
+}
+
+GraphValue ramp(GraphBuilder& graph, const GraphValue& in) {
+  const GraphValue positive = graph.unary("Relu", in);
+  return graph.binary("Add", positive, graph.binary("Mul", in, 0.1));
+}
+
 GraphValue hard_mish(GraphBuilder& graph, const GraphValue& in) {
   // in between -2 and 0, then the parabola through both ends, 0.
   const GraphValue positive = graph.unary("Relu", in);
@@ -19,7 +29,8 @@ GraphValue gelu(GraphBuilder& graph, const GraphValue& in) {
   const GraphValue square = graph.binary("Mul", in, in);
   const GraphValue factor = graph.binary("Add", graph.binary("Mul", square, 0.035677), 0.797885);
   const GraphValue tanh = graph.unary("Tanh", graph.binary("Mul", in, factor));
-  return graph.binary("Mul", graph.binary("Mul", in, 0.5), graph.binary("Add", tanh, 1));
+  const GraphValue half = graph.binary("Mul", in, 0.5);
+  return graph.binary("Mul", half, graph.binary("Add", tanh, 1));
 }
 
 GraphValue hard_sigmoid(GraphBuilder& graph, const GraphValue& in) {
@@ -37,8 +48,7 @@ GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValu
     case Activation::Leaky:
       return graph.node("LeakyRelu", {in}, in.shape, {{"alpha", 0.1F}});
     case Activation::Relu6:
-      return graph.binary(
-          "Sub", graph.unary("Relu", in), graph.unary("Relu", graph.binary("Sub", in, 6)));
+      return relu6(graph, in);
     case Activation::Elu:
       return graph.unary("Elu", in);
     case Activation::Logistic:
@@ -50,7 +60,7 @@ GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValu
     case Activation::Mish:
       return graph.binary("Mul", in, graph.unary("Tanh", graph.unary("Softplus", in)));
     case Activation::Ramp:
-      return graph.binary("Add", graph.unary("Relu", in), graph.binary("Mul", in, 0.1));
+      return ramp(graph, in);
     case Activation::HardMish:
       return hard_mish(graph, in);
     case Activation::Gelu:

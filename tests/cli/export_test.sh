@@ -41,6 +41,7 @@ refused_alone "yolo.safetensors: 'layers.0.weight' is 8x3x3x3 in the file" expor
 refused_alone '"0" is not any, nor an integer' export "${lenet[@]}" "${out[@]}" --batch 0
 refused_alone 'raw is for detectors' export "${lenet[@]}" "${out[@]}" --raw
 refused_alone 'logits is for networks that end in .softmax' export "${yolo[@]}" "${out[@]}" --logits
+refused_alone '2 numbers to normalise pixels with' export "${yolo[@]}" "${out[@]}" --mean 1,2
 refused_alone 'nothing: no such file or folder' export "${yolo[@]}" "${out[@]}" --force --calibration "$folder/nothing"
 expect 'the file stays where another is refused' same_bytes "$folder/m.onnx" "$folder/before"
 mkdir "$folder/disk"
