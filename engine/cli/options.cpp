@@ -469,7 +469,8 @@ void add_options(CLI::App& app, ConvertCommand& command) {
             "--layers",
             command.layers,
             "only the first N layers, in Darknet's format under any name: what other models that "
-            "begin alike can start from");
+            "begin alike can start from")
+      ->needs(from);
 }
 
 void add_options(CLI::App& app, ExportCommand& command) {

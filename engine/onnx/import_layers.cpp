@@ -300,6 +300,11 @@ void translate_mean(Translation& translation, const onnx::NodeProto& node) {
     const MapShape& map = translation.network().shape(in.layer);
     const partitioner::PerAxis size = pair_of(translation, node, "kernel_shape", 1);
     const Window window = window_of(translation, node, map, size);
+    const bool is_bare = window.border == Border{} && integer(node, "ceil_mode", 0) == 0;
+    if (is_bare && size == partitioner::PerAxis(1) && window.stride == partitioner::PerAxis(1)) {
+      translation.put_alias(node, 0, in.shape);  // adaptive pooling of a map of that very size
+      return;
+    }
     if (size != partitioner::PerAxis(map.rows, map.cols) || !(window.border == Border{})) {
       translation.refuse(node,
                          fmt::format("takes means of windows of {} x {}: [avgpool] takes those of "

@@ -32,6 +32,7 @@ const std::vector<Harness>& harnesses() {
 #endif
 #ifdef TESSERA_HAS_ONNX
                                            {"export", fuzz_export},
+                                           {"onnx", fuzz_onnx},
 #endif
                                            {"picture", fuzz_picture}};
   return all;

@@ -29,6 +29,7 @@ using Bytes = std::span<const std::uint8_t>;
 [[nodiscard]] bool fuzz_label_text(Bytes bytes);  // Darknet's text of the boxes of a picture
 [[nodiscard]] bool fuzz_voc(Bytes bytes);         // VOC's XML of the objects on a picture
 [[nodiscard]] bool fuzz_coco(Bytes bytes);        // COCO's JSON of a data set
+[[nodiscard]] bool fuzz_onnx(Bytes bytes);        // an ONNX file
 [[nodiscard]] bool fuzz_data_yaml(
     Bytes bytes);                              // the data.yaml of two pictures in the folder images
 [[nodiscard]] bool fuzz_picture(Bytes bytes);  // a JPEG or PNG file

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, CIFAR, pictures, and Darknet's .data files with
+"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, CIFAR, pictures, ONNX, and Darknet's .data files with
 what they name, all small, some with a lie in them.
 
     /usr/bin/python3 make_corpus.py        needs Debian's python3-pil
@@ -257,6 +257,89 @@ def make_lies():
     put("picture/huge.jpg", whole[: frame + 5] + b"\x1f\xff\x1f\xff" + whole[frame + 9 :])
 
 
+def varint(number):
+    content = b""
+    while number > 127:
+        content += bytes([number & 127 | 128])
+        number >>= 7
+    return content + bytes([number])
+
+
+def field(number, value):
+    """Of a message: an integer, or bytes or text with their length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def attribute(name, value):
+    if isinstance(value, int):
+        return field(5, field(1, name) + field(3, value))
+    if isinstance(value, str):
+        return field(5, field(1, name) + field(4, value))
+    return field(5, field(1, name) + b"".join(field(8, number) for number in value))
+
+
+def node(kind, inputs, outputs, **attributes):
+    return field(
+        1,
+        b"".join(field(1, name) for name in inputs)
+        + b"".join(field(2, name) for name in outputs)
+        + field(3, "n" + outputs[0])
+        + field(4, kind)
+        + b"".join(attribute(name, value) for name, value in attributes.items()),
+    )
+
+
+def initializer(name, shape, numbers):
+    is_integer = isinstance(numbers[0], int)
+    raw = struct.pack(f"<{len(numbers)}{'q' if is_integer else 'f'}", *numbers)
+    sides = b"".join(field(1, side) for side in shape)
+    return field(5, sides + field(2, 7 if is_integer else 1) + field(8, name) + field(9, raw))
+
+
+def onnx(parts, shape=(1, 4, 8, 8), outputs=("y",)):
+    sides = b"".join(field(1, field(1, side)) for side in shape)
+    image = field(1, "x") + field(2, field(1, field(1, 1) + field(2, sides)))
+    graph = b"".join(parts) + field(11, image)
+    graph += b"".join(field(12, field(1, name)) for name in outputs)
+    return field(1, 7) + field(7, graph) + field(8, field(2, 13))
+
+
+def make_onnx():
+    weight = initializer("w", (4, 4, 3, 3), [0.1] * 144)
+    conv = node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1])
+    norm = [initializer(name, (4,), [0.5] * 4) for name in ("s", "b", "m", "v")]
+    norm.append(node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"]))
+    put("onnx/valid_conv", onnx([weight, conv, *norm, node("Relu", ["n"], ["y"])]))
+    swish = [node("Sigmoid", ["c"], ["g"]), node("Mul", ["c", "g"], ["h"])]
+    pool = node("MaxPool", ["h"], ["p"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    scales = initializer("r", (4,), [1.0, 1.0, 2.0, 2.0])
+    up = node("Resize", ["p", "", "r"], ["u"], coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    join = [node("Concat", ["u", "h"], ["j"], axis=1), node("Split", ["j"], ["y", "z"], axis=1)]
+    put("onnx/valid_join", onnx([weight, conv, *swish, scales, pool, up, *join], outputs=("y", "z")))
+    numbers = [initializer("i0", (1,), [0]), initializer("i1", (1,), [-1])]
+    size = [node("Shape", ["x"], ["sh"]), node("Gather", ["sh", "i0"], ["ga"])]
+    size.append(node("Concat", ["ga", "i1"], ["to"], axis=0))
+    dense = [initializer("d", (256, 3), [0.1] * 768), node("Reshape", ["x", "to"], ["f"])]
+    dense += [node("MatMul", ["f", "d"], ["q"]), node("Softmax", ["q"], ["y"])]
+    put("onnx/valid_dense", onnx([*numbers, *size, *dense]))
+    slices = [initializer("ax", (2,), [2, 3]), initializer("st", (2,), [2, 2]), initializer("en", (2,), [9, 9])]
+    for row, col in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        slices.append(initializer(f"o{row}{col}", (2,), [row, col]))
+        slices.append(node("Slice", ["x", f"o{row}{col}", "en", "ax", "st"], [f"f{row}{col}"]))
+    slices.append(node("Concat", ["f00", "f10", "f01", "f11"], ["fo"], axis=1))
+    slices += [initializer("w1", (2, 16, 1, 1), [0.1] * 32), node("Conv", ["fo", "w1"], ["y"])]
+    put("onnx/valid_focus", onnx(slices))
+    tail = [initializer("ts", (3,), [0, 4, -1]), node("Reshape", ["c", "ts"], ["t"])]
+    tail += [node("Transpose", ["t"], ["tt"], perm=[0, 2, 1]), node("Sigmoid", ["tt"], ["y"])]
+    put("onnx/valid_tail", onnx([weight, conv, *tail]))
+    put("onnx/weight_that_lies", onnx([initializer("w", (1 << 40, 4, 3, 3), [0.1] * 144), conv], outputs=("c",)))
+    put("onnx/huge_input", onnx([weight, conv], (1, 4, 1 << 40, 1 << 40), ("c",)))
+    put("onnx/stride_0", onnx([weight, node("Conv", ["x", "w"], ["c"], strides=[0, 0])], outputs=("c",)))
+
+
 if __name__ == "__main__":
     make_safetensors()
     make_weights()
@@ -270,3 +353,4 @@ if __name__ == "__main__":
     make_gif()
     make_bmp()
     make_lies()
+    make_onnx()

@@ -14,7 +14,7 @@ build=$source/build/fuzz
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
   names=(cfg partition safetensors weights idx cifar darknet_data label_text voc coco data_yaml picture)
-  [ ! -e /usr/include/onnx/onnx_pb.h ] || names+=(export)
+  [ ! -e /usr/include/onnx/onnx_pb.h ] || names+=(onnx export)
 fi
 mkdir -p "$build/findings"
 
@@ -26,7 +26,7 @@ onnx_sources=()
 onnx_libraries=()
 if [ -e /usr/include/onnx/onnx_pb.h ]; then
   flags+=(-DTESSERA_HAS_ONNX -DONNX_NAMESPACE=onnx -DONNX_ML=1)
-  onnx_sources=("$source"/engine/onnx/{messages,export*}.cpp)
+  onnx_sources=("$source"/engine/onnx/{messages,export*,import_{file,shapes,folding,translation,layers,activations,maps,slices,model,nodes}}.cpp)
   onnx_libraries=(-lonnx_proto -lprotobuf)
 fi
 newest=$(find "$source"/{partitioner,engine/base,engine/system,engine/processes,engine/files,engine/onnx,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \

@@ -214,6 +214,9 @@ TEST_CASE("pools are imported where their windows are Darknet's") {
   check_sections("[avgpool]\n", [](SmallGraph& graph) {
     graph.integers("axes", {-1, -2}).node("ReduceMean", {"x", "axes"}, {"y"});
   });
+  check_sections(kLinear, [](SmallGraph& graph) {
+    graph.conv("x", "c").node("AveragePool", {"c"}, {"y"}).with("kernel_shape", {1, 1});
+  });
   check_refused("(AveragePool): takes means of windows of 2 x 2", [](SmallGraph& graph) {
     graph.node("AveragePool", {"x"}, {"y"}).with("kernel_shape", {2, 2});
   });
