@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "engine/onnx/import_activations.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
 

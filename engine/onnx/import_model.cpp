@@ -260,7 +260,7 @@ ImportedModel model_of(const Translation& translation) {
 
 std::string cfg_text(const ImportedModel& model) {
   const Network& network = model.network;
-  std::string text = fmt::format("[net]\nheight={}\nwidth={}\nchannels={}\n",
+  std::string text = fmt::format("[net]\nbatch=32\nheight={}\nwidth={}\nchannels={}\n",
                                  network.image.rows,
                                  network.image.cols,
                                  network.image.channels);

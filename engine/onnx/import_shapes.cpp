@@ -29,10 +29,12 @@ std::vector<SliceRange> slice_ranges(const OnnxFile& file,
     const auto within = [side](Index place) {
       return std::clamp<Index>(place < 0 ? place + side : place, 0, side);
     };
-    ranges[axis] = {within(starts[i]), within(ends[i]), steps.empty() ? 1 : steps[i]};
-    if (ranges[axis].step < 1) {
-      file.refuse(node, fmt::format("has a step of {}: only steps forward", ranges[axis].step));
+    const Index step = steps.empty() ? 1 : steps[i];
+    if (step < 1) {
+      file.refuse(node, fmt::format("has a step of {}: only steps forward", step));
     }
+    // Beyond the end, a step is like any other.
+    ranges[axis] = {within(starts[i]), within(ends[i]), std::min(step, std::max<Index>(side, 1))};
   }
   return ranges;
 }

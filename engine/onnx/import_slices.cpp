@@ -118,7 +118,9 @@ void translate_split(Translation& translation, const onnx::NodeProto& node) {
     parts.back() = in.shape[axis] - part * (count - 1);
   }
   if (static_cast<int>(parts.size()) != node.output_size() ||
-      std::any_of(parts.begin(), parts.end(), [](Index part) { return part < 1; }) ||
+      std::any_of(parts.begin(),
+                  parts.end(),
+                  [&](Index part) { return part < 1 || part > in.shape[axis]; }) ||
       std::accumulate(parts.begin(), parts.end(), Index{0}) != in.shape[axis]) {
     translation.refuse(node,
                        fmt::format("splits {} into {}", in.shape[axis], fmt::join(parts, ", ")));

@@ -344,7 +344,7 @@ TEST_CASE("the size of an input is the file's, or asked for") {
   CHECK(has(refusal(graph), "no fixed number of rows: say the size, as in --size 224x224"));
   Imported imported;
   import_to(imported, graph, {.rows = 10, .cols = 12});
-  CHECK(imported.net == "[net]\nheight=10\nwidth=12\nchannels=4");
+  CHECK(imported.net == "[net]\nbatch=32\nheight=10\nwidth=12\nchannels=4");
 }
 
 TEST_CASE("operators that no section has are refused by node and name") {
