@@ -85,7 +85,7 @@ std::vector<CommandRow> all_rows() {
                "compute a vector-Jacobian product, to compare with other frameworks",
                run_gradients),
       alone("convert",
-            "convert weights between .safetensors and Darknet's .weights, and models from ONNX",
+            "convert weights to and from Darknet's .weights, and models from ONNX",
             run_convert),
       alone("export", "write a trained model as an ONNX file, for other programs", run_export),
       alone("report",
