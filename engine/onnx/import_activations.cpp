@@ -113,14 +113,8 @@ double bound_of(const Translation& translation,
                 int place,
                 const char* name,
                 double otherwise) {
-  if (!has_input(node, place)) {
-    return real(node, name, otherwise);
-  }
-  const Constant& bound = translation.constant(node, place, name);
-  if (volume_of(bound.shape) != 1) {
-    translation.refuse(node, fmt::format("its {} is not a single number", name));
-  }
-  return numbers_of<double>(bound).front();
+  return has_input(node, place) ? translation.number(node, place, name)
+                                : real(node, name, otherwise);
 }
 
 void translate_clip(Translation& translation, const onnx::NodeProto& node) {

@@ -93,7 +93,7 @@ Convolution convolution_of(Translation& translation,
     return convolution;
   }
   convolution.dilation = window.dilation.rows;
-  if (!window.dilation.is_square() ||
+  if (!window.dilation.is_square() || window.size.rows % 2 == 0 || window.size.cols % 2 == 0 ||
       2 * convolution.padding.rows != (window.size.rows - 1) * convolution.dilation ||
       2 * convolution.padding.cols != (window.size.cols - 1) * convolution.dilation) {
     translation.refuse(node,

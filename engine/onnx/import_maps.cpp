@@ -232,9 +232,8 @@ void translate_transpose(Translation& translation, const onnx::NodeProto& node) 
 void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   Value out = translation.map(node, 0);
   const std::vector<Index> pads = integers_at(node, "pads", translation.constants(node), 1);
-  const double filling = has_input(node, 2)
-                             ? numbers_of<double>(translation.constant(node, 2, "value")).at(0)
-                             : real(node, "value", 0);
+  const double filling =
+      has_input(node, 2) ? translation.number(node, 2, "value") : real(node, "value", 0);
   constexpr Index kMost = Index{1} << 20U;
   if (pads.size() != 8 || pads[0] != 0 || pads[1] != 0 || pads[4] != 0 || pads[5] != 0 ||
       *std::min_element(pads.begin(), pads.end()) < 0 ||
@@ -260,9 +259,8 @@ void translate_identity(Translation& translation, const onnx::NodeProto& node) {
 
 void translate_dropout(Translation& translation, const onnx::NodeProto& node) {
   const Value in = translation.values(node, 0);
-  const double ratio = has_input(node, 1)
-                           ? numbers_of<double>(translation.constant(node, 1, "ratio")).at(0)
-                           : real(node, "ratio", 0.5);
+  const double ratio =
+      has_input(node, 1) ? translation.number(node, 1, "ratio") : real(node, "ratio", 0.5);
   if (node.output_size() > 1 && translation.is_read(node.output(1))) {
     translation.refuse(node, "what is dropped is read by other nodes");
   }

@@ -243,6 +243,14 @@ const Constant& Translation::constant(const onnx::NodeProto& node, int i, const 
   return value.constant;
 }
 
+double Translation::number(const onnx::NodeProto& node, int i, const char* what) const {
+  const Constant& one = constant(node, i, what);
+  if (volume_of(one.shape) != 1) {
+    refuse(node, fmt::format("its {} is not a single number", what));
+  }
+  return numbers_of<double>(one).front();
+}
+
 const Value& Translation::values(const onnx::NodeProto& node, int i) const {
   const Value& value = input(node, i);
   switch (value.form) {

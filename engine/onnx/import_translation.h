@@ -82,6 +82,7 @@ class Translation {
   [[nodiscard]] const Constant& constant(const onnx::NodeProto& node,
                                          int i,
                                          const char* what) const;
+  [[nodiscard]] double number(const onnx::NodeProto& node, int i, const char* what) const;
   // The map of a layer, whole and in its order; with all four dimensions, or with either two.
   [[nodiscard]] const Value& values(const onnx::NodeProto& node, int i) const;
   [[nodiscard]] const Value& map(const onnx::NodeProto& node, int i) const;

@@ -73,3 +73,30 @@ perl "$support/make_tensors.pl" "$folder/bad.safetensors" input:4,3,12,10 output
 refused "bad\.safetensors: tensor 'layers\.0\.[a-z.]*' is missing" gradients "$folder/net.cfg" --in "$folder/bad.safetensors" \
   --out "$folder/out.safetensors"
 expect 'nothing is written where it is refused' test ! -e "$folder/out.safetensors"
+
+# Of a network with several ends, without a gradient for them, the maps of all: nothing else.
+cat >"$folder/ends.cfg" <<'EOM'
+[net]
+height=12
+width=10
+channels=3
+[convolutional]
+filters=4
+activation=linear
+[convolutional]
+filters=2
+activation=linear
+[route]
+layers=0
+[convolutional]
+filters=3
+stride=2
+activation=relu
+EOM
+perl "$support/make_tensors.pl" "$folder/ends.safetensors" input:2,3,12,10 layers.0.weight:4,3,1,1 layers.0.bias:4 layers.1.weight:2,4,1,1 \
+  layers.1.bias:2 layers.3.weight:3,4,1,1 layers.3.bias:3
+works 1 gradients "$folder/ends.cfg" --in "$folder/ends.safetensors" --out "$folder/one.safetensors"
+works 4 gradients "$folder/ends.cfg" --in "$folder/ends.safetensors" --out "$folder/tiles.safetensors" --grid 2x2
+expect 'outputs are those of one tile' same one tiles 1e-5
+names=$(head -c 1000 "$folder/one.safetensors" | grep -aoE '"(output|input|layers)[^"\\]*":' | sort | tr -d '\n')
+expect "each end has its output ($names)" test "$names" = '"output.1":"output.3":'
