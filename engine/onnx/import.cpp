@@ -147,7 +147,8 @@ void take_channel_orders(const OnnxFile& file,
   }
   for (const auto& [layer, parameters] : translation->all_parameters()) {
     for (ImportedParameters& node : nodes) {
-      if (!node.node.empty() && node.node == parameters.node) {
+      if (!parameters.channel_order.empty() && node.node == parameters.node &&
+          node.weight.stored == parameters.weight.stored) {
         node.channel_order = parameters.channel_order;
       }
     }

@@ -69,13 +69,18 @@ class NodeWeights {
 
   void add_weights(const onnx::NodeProto& node) {
     const Constant* weight = constant(node, 1);
-    if (weight == nullptr) {
-      return;  // a product of maps
+    const bool is_conv = node.op_type() == "Conv";
+    if (weight == nullptr ||
+        (!is_conv && (weight->shape.size() != 2 || weight->stored == nullptr))) {
+      return;  // a product of maps, or what decodes them
+    }
+    if (is_conv && weight->shape.size() != 4) {
+      file_.refuse(node,
+                   fmt::format("its weights are {}: only convolutions over rows and columns",
+                               sides(weight->shape)));
     }
     ImportedParameters parameters{.node = node.name(), .weight = *weight};
-    const bool is_conv = node.op_type() == "Conv";
-    if (!is_conv && weight->shape.size() == 2 &&
-        (node.op_type() == "MatMul" || integer(node, "transB", 0) == 0)) {
+    if (!is_conv && (node.op_type() == "MatMul" || integer(node, "transB", 0) == 0)) {
       std::swap(parameters.weight.shape[0], parameters.weight.shape[1]);
       parameters.weight.transposed = !parameters.weight.transposed;
     }
@@ -90,7 +95,7 @@ class NodeWeights {
   void expect_outputs(const onnx::NodeProto& node,
                       const Constant& vector,
                       const ImportedParameters& of) const {
-    const Index outputs = of.weight.shape.empty() ? 0 : of.weight.shape[0];
+    const Index outputs = of.weight.shape[0];
     if (volume_of(vector.shape) != outputs) {
       file_.refuse(
           node, fmt::format("has parameters of {} for {} outputs", sides(vector.shape), outputs));
