@@ -133,14 +133,14 @@ size=3
 stride_x=2
 stride_y=1
 pad=1
-activation=leaky
+activation=hard_swish
 [shortcut]
 from=-1,-1
 activation=linear
 [avgpool]
 [convolutional]
 filters=6
-activation=logistic
+activation=hard_sigmoid
 [scale_channels]
 from=9
 activation=relu

@@ -137,6 +137,16 @@ TEST_CASE("activations are imported as part of the layer before") {
   check_sections(kConv + "swish\n", [](SmallGraph& graph) {
     graph.conv("x", "c").node("Sigmoid", {"c"}, {"s"}).node("Mul", {"s", "c"}, {"y"});
   });
+  check_sections(kConv + "hard_swish\n", alone("HardSwish"));
+  check_sections(kConv + "hard_sigmoid\n", [](SmallGraph& graph) {
+    graph.conv("x", "c").node("HardSigmoid", {"c"}, {"y"}).with("alpha", 1.0 / 6);
+  });
+  check_sections(kConv + "hard_swish\n", [](SmallGraph& graph) {
+    graph.conv("x", "c")
+        .node("HardSigmoid", {"c"}, {"s"})
+        .with("alpha", 1.0 / 6)
+        .node("Mul", {"c", "s"}, {"y"});
+  });
   check_sections(kConv + "mish\n", [](SmallGraph& graph) {
     graph.conv("x", "c")
         .node("Softplus", {"c"}, {"p"})
@@ -348,13 +358,15 @@ TEST_CASE("the size of an input is the file's, or asked for") {
 }
 
 TEST_CASE("operators that no section has are refused by node and name") {
-  for (const char* const kind :
-       {"ConvTranspose", "HardSwish", "HardSigmoid", "PRelu", "Gelu", "Sub", "Softplus"}) {
+  for (const char* const kind : {"ConvTranspose", "PRelu", "Gelu", "Sub", "Softplus"}) {
     check_refused("node 'node_y' (" + std::string(kind) + "): ",
                   [kind](SmallGraph& graph) { graph.node(kind, {"x"}, {"y"}); });
   }
   check_refused("has an alpha of 0.2: activation=leaky has 0.1", [](SmallGraph& graph) {
     graph.node("LeakyRelu", {"x"}, {"y"}).with("alpha", 0.2);
+  });
+  check_refused("has an alpha of 0.2 and a beta of 0.5", [](SmallGraph& graph) {
+    graph.node("HardSigmoid", {"x"}, {"y"});  // ONNX's own defaults
   });
   check_refused("is padded by 0 cells above and 1 below", [](SmallGraph& graph) {
     graph.weights("w", {2, 4, 3, 3}).node("Conv", {"x", "w"}, {"y"}).with("pads", {0, 0, 1, 1});
