@@ -175,12 +175,12 @@ PictureFiles tenth_by_name(const PictureFiles& all, bool tenth) {
     digest.add(path.substr(path.rfind('/') + 1));
     hashes.push_back(digest.value());
   }
-  const auto [least, most] = std::minmax_element(hashes.begin(), hashes.end());
+  const auto ends = std::minmax_element(hashes.begin(), hashes.end());
   return half_of(all, tenth, [&](Index i) {
     const std::uint64_t hash = hashes[static_cast<std::size_t>(i)];
     const bool is_least =
-        hash <= std::max(*least, std::numeric_limits<std::uint64_t>::max() / kTenth);
-    return is_least && hash != *most;
+        hash <= std::max(*ends.first, std::numeric_limits<std::uint64_t>::max() / kTenth);
+    return is_least && hash != *ends.second;
   });
 }
 

@@ -138,7 +138,7 @@ class DataYaml {
   }
 
   fs::path base() const {
-    const fs::path beside = file_.has_parent_path() ? file_.parent_path() : ".";
+    fs::path beside = file_.has_parent_path() ? file_.parent_path() : ".";
     const YamlValue* path = root_.find("path");
     if (path == nullptr || (path->kind == YamlValue::Scalar && path->text.empty())) {
       return beside;
@@ -224,7 +224,7 @@ class DataYaml {
 
   // Of a path that begins with ../ and leads to nothing, what is left without that, if it is there.
   fs::path as_meant(const fs::path& path, const fs::path& base) {
-    const fs::path inside = path.lexically_relative("..");
+    fs::path inside = path.lexically_relative("..");
     if (path.is_absolute() || *path.begin() != ".." || is_there(base / path) ||
         !is_there(base / inside)) {
       return path;
