@@ -27,6 +27,12 @@ bool activate(partitioner::Operation& operation, Activation activation) {
       operation);
 }
 
+void put_only_activated(Translation& translation,
+                        const onnx::NodeProto& node,
+                        Activation activation) {
+  put_activated(translation, node, translation.values(node, 0), node.input(0), activation);
+}
+
 // The node whose product with `name` makes an activation of it, where that alone reads `factor`.
 bool is_multiplied(const Translation& translation,
                    const std::string& factor,
@@ -47,13 +53,24 @@ void put_factor(Translation& translation,
   translation.put(node, 0, std::move(factor));
 }
 
+// Whether a value is what a shortcut made of the map of a layer.
+bool is_relu_of(const Translation& translation, const Value& value, int layer) {
+  if (value.layer == partitioner::kImage) {
+    return false;
+  }
+  const partitioner::LayerSpec& spec = translation.network().layer(value.layer);
+  return spec.operation == partitioner::Operation(
+                               partitioner::Shortcut{.activation = Activation::Relu, .beta = 0}) &&
+         spec.inputs == std::vector<int>{layer, layer};
+}
+
 void translate_sigmoid(Translation& translation, const onnx::NodeProto& node) {
   if (translation.input(node, 0).form == Value::Form::Rearranged) {
     translation.put_rearranged(node, 0, translation.input(node, 0).shape);
   } else if (is_multiplied(translation, node.output(0), node.input(0))) {
     put_factor(translation, node, Activation::Swish, node.input(0));
   } else {
-    put_activated(translation, node, 0, Activation::Logistic);
+    put_only_activated(translation, node, Activation::Logistic);
   }
 }
 
@@ -91,7 +108,7 @@ void translate_tanh(Translation& translation, const onnx::NodeProto& node) {
     translation.put(node, 0, in);
     return;
   }
-  put_activated(translation, node, 0, Activation::Tanh);
+  put_only_activated(translation, node, Activation::Tanh);
 }
 
 void translate_with_alpha(Translation& translation, const onnx::NodeProto& node) {
@@ -105,7 +122,7 @@ void translate_with_alpha(Translation& translation, const onnx::NodeProto& node)
                                    is_leaky ? "leaky" : "elu",
                                    known));
   }
-  put_activated(translation, node, 0, is_leaky ? Activation::Leaky : Activation::Elu);
+  put_only_activated(translation, node, is_leaky ? Activation::Leaky : Activation::Elu);
 }
 
 double bound_of(const Translation& translation,
@@ -125,7 +142,36 @@ void translate_clip(Translation& translation, const onnx::NodeProto& node) {
     translation.refuse(
         node, fmt::format("clips to {:g} ... {:g}: activation=relu6 has 0 ... 6", least, most));
   }
-  put_activated(translation, node, 0, most == 6 ? Activation::Relu6 : Activation::Relu);
+  put_only_activated(translation, node, most == 6 ? Activation::Relu6 : Activation::Relu);
+}
+
+// relu6(x) is relu(x) - relu(x - 6), which this program exports, since others know Clip in several
+// forms. Of x - 6 the rest is known to come: a second Relu, and the difference.
+void translate_difference(Translation& translation, const onnx::NodeProto& node) {
+  const Value second = translation.input(node, 1);
+  const onnx::NodeProto* reader = translation.only_reader(node.output(0));
+  if (second.form == Value::Form::Constant && volume_of(second.shape) == 1 &&
+      translation.number(node, 1, "constant") == 6 && reader != nullptr &&
+      reader->op_type() == "Relu") {
+    put_factor(translation, node, Activation::Relu6, node.input(0));
+    return;
+  }
+  if (second.form == Value::Form::Factor && second.activation == Activation::Relu6 &&
+      is_relu_of(translation, translation.values(node, 0), second.layer) &&
+      translation.is_only_reader(node, 0) && translation.is_only_reader(node, 1)) {
+    put_activated(translation, node, second, second.argument, Activation::Relu6, 2);
+    return;
+  }
+  translation.refuse(node, "is no activation of a section, but for ReLU6: relu(x) - relu(x - 6)");
+}
+
+void translate_relu(Translation& translation, const onnx::NodeProto& node) {
+  const Value in = translation.input(node, 0);
+  if (in.form == Value::Form::Factor && in.activation == Activation::Relu6) {
+    translation.put(node, 0, in);
+  } else {
+    put_only_activated(translation, node, Activation::Relu);
+  }
 }
 
 template <Activation activation>
@@ -133,10 +179,11 @@ void translate_plain(Translation& translation, const onnx::NodeProto& node) {
   if (real(node, "alpha", 1) != 1) {  // Swish has one
     translation.refuse(node, "expected an alpha of 1");
   }
-  put_activated(translation, node, 0, activation);
+  put_only_activated(translation, node, activation);
 }
 
-constexpr OperatorRow kActivationRows[] = {{"Relu", translate_plain<Activation::Relu>},
+constexpr OperatorRow kActivationRows[] = {{"Relu", translate_relu},
+                                           {"Sub", translate_difference},
                                            {"LeakyRelu", translate_with_alpha},
                                            {"Elu", translate_with_alpha},
                                            {"Sigmoid", translate_sigmoid, true},
@@ -152,17 +199,18 @@ constexpr OperatorRow kActivationRows[] = {{"Relu", translate_plain<Activation::
 
 void put_activated(Translation& translation,
                    const onnx::NodeProto& node,
-                   int i,
+                   const Value& argument,
+                   const std::string& name,
                    Activation activation,
                    int times) {
-  const Value in = translation.values(node, i);
-  int layer = in.layer;
-  if (layer == partitioner::kImage || !translation.is_only_reader(node, i, times) ||
+  const std::vector<Index> shape = argument.shape;
+  int layer = argument.layer;
+  if (layer == partitioner::kImage || !translation.is_read_only(name, times) ||
       !activate(translation.operation(layer), activation)) {
     layer = translation.add(
-        node, partitioner::Shortcut{.activation = activation, .beta = 0}, {in.layer, in.layer});
+        node, partitioner::Shortcut{.activation = activation, .beta = 0}, {layer, layer});
   }
-  translation.put(node, 0, {.layer = layer, .shape = in.shape});
+  translation.put(node, 0, {.layer = layer, .shape = shape});
 }
 
 OperatorRows activation_operators() {

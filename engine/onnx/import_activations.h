@@ -6,10 +6,12 @@
 
 namespace tessera::engine {
 
-// The output of a node is an activation of its input i, which the operator reads so many times.
+// The output of a node is an activation of the value of this name, which is read so many times to
+// compute it.
 void put_activated(Translation& translation,
                    const onnx::NodeProto& node,
-                   int i,
+                   const Value& argument,
+                   const std::string& name,
                    partitioner::Activation activation,
                    int times = 1);
 

@@ -74,7 +74,12 @@ bool is_activation(Translation& translation, const onnx::NodeProto& node) {
   for (const int i : {0, 1}) {
     const Value& factor = translation.input(node, i);
     if (factor.form == Form::Factor && factor.argument == node.input(1 - i)) {
-      put_activated(translation, node, 1 - i, factor.activation, 2);
+      put_activated(translation,
+                    node,
+                    translation.values(node, 1 - i),
+                    node.input(1 - i),
+                    factor.activation,
+                    2);
       return true;
     }
   }

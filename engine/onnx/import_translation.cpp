@@ -301,10 +301,11 @@ const onnx::NodeProto* Translation::only_reader(const std::string& name) const {
              : nullptr;
 }
 
-bool Translation::is_only_reader(const onnx::NodeProto& node, int i, int times) const {
-  const auto found = readers_.find(node.input(i));
-  return input(node, i).read_once && found->second.count == times &&
-         output_names_.find(node.input(i)) == output_names_.end();
+bool Translation::is_read_only(const std::string& name, int times) const {
+  const auto value = values_.find(name);
+  const auto found = readers_.find(name);
+  return value != values_.end() && value->second.read_once && found != readers_.end() &&
+         found->second.count == times && output_names_.find(name) == output_names_.end();
 }
 
 int Translation::add(const onnx::NodeProto& node,

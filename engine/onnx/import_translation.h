@@ -88,8 +88,12 @@ class Translation {
   [[nodiscard]] const Value& map(const onnx::NodeProto& node, int i) const;
   [[nodiscard]] std::vector<const Constant*> constants(const onnx::NodeProto& node) const;
   [[nodiscard]] std::vector<Index> map_shape(int layer) const;
-  // Whether nobody but this node reads what the value's layer has computed so far.
-  [[nodiscard]] bool is_only_reader(const onnx::NodeProto& node, int i, int times = 1) const;
+  // Whether what the value's layer has computed so far is read so many times, by this name alone.
+  [[nodiscard]] bool is_read_only(const std::string& name, int times = 1) const;
+  // Whether nobody but this node reads it.
+  [[nodiscard]] bool is_only_reader(const onnx::NodeProto& node, int i) const {
+    return is_read_only(node.input(i));
+  }
   // The node that alone reads a value.
   [[nodiscard]] const onnx::NodeProto* only_reader(const std::string& name) const;
   [[nodiscard]] bool is_read(const std::string& name) const;

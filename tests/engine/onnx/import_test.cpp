@@ -134,6 +134,14 @@ TEST_CASE("activations are imported as part of the layer before") {
   check_sections(kConv + "relu6\n", [](SmallGraph& graph) {
     graph.conv("x", "c").floats("a", {0}).floats("b", {6}).node("Clip", {"c", "a", "b"}, {"y"});
   });
+  check_sections(kConv + "relu6\n", [](SmallGraph& graph) {
+    graph.conv("x", "c")
+        .node("Relu", {"c"}, {"a"})
+        .floats("six", {6})
+        .node("Sub", {"c", "six"}, {"d"})
+        .node("Relu", {"d"}, {"b"})
+        .node("Sub", {"a", "b"}, {"y"});
+  });
   check_sections(kConv + "swish\n", [](SmallGraph& graph) {
     graph.conv("x", "c").node("Sigmoid", {"c"}, {"s"}).node("Mul", {"s", "c"}, {"y"});
   });
@@ -358,10 +366,13 @@ TEST_CASE("the size of an input is the file's, or asked for") {
 }
 
 TEST_CASE("operators that no section has are refused by node and name") {
-  for (const char* const kind : {"ConvTranspose", "PRelu", "Gelu", "Sub", "Softplus"}) {
+  for (const char* const kind : {"ConvTranspose", "PRelu", "Gelu", "Exp", "Softplus"}) {
     check_refused("node 'node_y' (" + std::string(kind) + "): ",
                   [kind](SmallGraph& graph) { graph.node(kind, {"x"}, {"y"}); });
   }
+  check_refused("(Sub): is no activation of a section", [](SmallGraph& graph) {
+    graph.conv("x", "c").node("Sub", {"x", "c"}, {"y"});
+  });
   check_refused("has an alpha of 0.2: activation=leaky has 0.1", [](SmallGraph& graph) {
     graph.node("LeakyRelu", {"x"}, {"y"}).with("alpha", 0.2);
   });
