@@ -33,8 +33,15 @@ GraphValue gelu(GraphBuilder& graph, const GraphValue& in) {
   return graph.binary("Mul", half, graph.binary("Add", tanh, 1));
 }
 
+GraphValue hard_swish(GraphBuilder& graph, const GraphValue& in) {
+  const GraphValue factor =
+      graph.node("HardSigmoid", {in}, in.shape, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
+  return graph.binary("Mul", in, factor);
+}
+
+// OpenCV 4.6 does not multiply a map by what HardSigmoid makes of a cell.
 GraphValue hard_sigmoid(GraphBuilder& graph, const GraphValue& in) {
-  return graph.node("HardSigmoid", {in}, in.shape, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
+  return graph.binary("Mul", relu6(graph, graph.binary("Add", in, 3)), 1.0 / 6);
 }
 
 }  // namespace
@@ -68,7 +75,7 @@ GraphValue activated(GraphBuilder& graph, Activation activation, const GraphValu
     case Activation::HardSigmoid:
       return hard_sigmoid(graph, in);
     case Activation::HardSwish:
-      return graph.binary("Mul", in, hard_sigmoid(graph, in));
+      return hard_swish(graph, in);
   }
   return in;
 }

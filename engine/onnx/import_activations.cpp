@@ -88,7 +88,7 @@ void translate_hard_sigmoid(Translation& translation, const onnx::NodeProto& nod
   if (is_multiplied(translation, node.output(0), node.input(0))) {
     put_factor(translation, node, Activation::HardSwish, node.input(0));
   } else {
-    put_activated(translation, node, 0, Activation::HardSigmoid);
+    put_only_activated(translation, node, Activation::HardSigmoid);
   }
 }
 

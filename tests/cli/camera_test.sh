@@ -66,7 +66,7 @@ fi
 for program in cvat roboflow; do
   works 1 check-data "$folder/$program"
   expect "$program: the layout is said" grep -qi 'layout: .*data\.yaml' "$folder/out"
-  run 1 train "$folder/coco.cfg" --data "$folder/$program" --steps 1 --run "$folder/none"
+  run 1 train "$folder/coco.cfg" --data "$folder/$program" --steps 1 --run "$folder/$program-unfit"
   expect "$program: train names what makes the model fit" grep -q "tessera adapt $folder/coco.cfg --data $folder/$program" "$folder/err"
   works 1 adapt "$folder/coco.cfg" --data "$folder/$program" --out "$folder/$program.cfg"
   expect "$program: comments stay" grep -qx 'filters=14  # 2 \* (80 + 5)' "$folder/$program.cfg"
