@@ -19,8 +19,6 @@ namespace tessera::engine {
 
 namespace {
 
-using nlohmann::json;
-
 constexpr double kBitsOfByte = 8;
 
 std::string mbit_per_s(double bytes_per_s) {
@@ -109,12 +107,12 @@ void print_other_links(const Examination& examination) {
   }
 }
 
-json to_json(const Finding& finding) {
+nlohmann::json to_json(const Finding& finding) {
   return {{"subject", finding.subject}, {"what", finding.what}, {"remedy", finding.remedy}};
 }
 
-json findings_for(const std::vector<Finding>& findings, int device, bool problems) {
-  json list = json::array();
+nlohmann::json findings_for(const std::vector<Finding>& findings, int device, bool problems) {
+  nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : findings) {
     if (finding.device == device && finding.is_problem == problems) {
       list.push_back(to_json(finding));
@@ -123,8 +121,8 @@ json findings_for(const std::vector<Finding>& findings, int device, bool problem
   return list;
 }
 
-json to_json(const ExaminedDevice& device) {
-  json object = device.facts ? json(*device.facts) : json::object();
+nlohmann::json to_json(const ExaminedDevice& device) {
+  nlohmann::json object = device.facts ? nlohmann::json(*device.facts) : nlohmann::json::object();
   object["name"] = device.host.name;
   object["ranks"] = device.host.ranks;
   object["here"] = device.is_here;
@@ -146,17 +144,17 @@ json to_json(const ExaminedDevice& device) {
 }
 
 void print_json(const Examination& examination, const std::vector<Finding>& findings, bool well) {
-  json devices = json::array();
+  nlohmann::json devices = nlohmann::json::array();
   for (std::size_t i = 0; i < examination.devices.size(); ++i) {
-    json device = to_json(examination.devices[i]);
+    nlohmann::json device = to_json(examination.devices[i]);
     device["problems"] = findings_for(findings, static_cast<int>(i), true);
     device["warnings"] = findings_for(findings, static_cast<int>(i), false);
     devices.push_back(device);
   }
-  json links = json::array();
+  nlohmann::json links = nlohmann::json::array();
   for (const ExaminedLink& link : examination.links) {
-    json entry{{"from", examination.devices[static_cast<std::size_t>(link.a)].host.name},
-               {"to", examination.devices[static_cast<std::size_t>(link.b)].host.name}};
+    nlohmann::json entry{{"from", examination.devices[static_cast<std::size_t>(link.a)].host.name},
+                         {"to", examination.devices[static_cast<std::size_t>(link.b)].host.name}};
     if (link.problem.empty()) {
       entry["round_trip_s"] = link.round_trip_s;
       entry["forward_bytes_per_s"] = link.forward_bytes_per_s;
@@ -166,14 +164,14 @@ void print_json(const Examination& examination, const std::vector<Finding>& find
     }
     links.push_back(entry);
   }
-  const json all{{"well", well},
-                 {"program", examination.program},
-                 {"folder", examination.folder},
-                 {"devices", devices},
-                 {"links", links},
-                 {"problems", findings_for(findings, -1, true)},
-                 {"warnings", findings_for(findings, -1, false)}};
-  fmt::print("{}\n", all.dump(2, ' ', false, json::error_handler_t::replace));
+  const nlohmann::json all{{"well", well},
+                           {"program", examination.program},
+                           {"folder", examination.folder},
+                           {"devices", devices},
+                           {"links", links},
+                           {"problems", findings_for(findings, -1, true)},
+                           {"warnings", findings_for(findings, -1, false)}};
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace
