@@ -121,7 +121,8 @@ std::string weights_file(const std::string& path, const Communicator& communicat
 std::string model_or_that_of(const std::string& weights, const std::string& model) {
   if (model.empty() && !weights.ends_with(".safetensors")) {
     throw AgreedError(weights +
-                      ": such a file has no model in it: give the model file, NAME.cfg, first");
+                      ": expected a checkpoint, NAME.safetensors, which has its model in it; for "
+                      "other weights give the model file, NAME.cfg, first");
   }
   return model.empty() ? weights : model;
 }
