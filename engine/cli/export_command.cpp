@@ -18,7 +18,10 @@
 #include "engine/train/classification_report.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/cfg/cfg_edit.h"
+#include "partitioner/cfg/cfg_sections.h"
 #include "partitioner/network/losses.h"
+#include "partitioner/partition/partition.h"
 #ifdef TESSERA_HAS_ONNX
 #include "engine/onnx/export.h"
 #endif
@@ -248,6 +251,28 @@ void add_preparation(const ExportCommand& command,
   options.class_names = class_names(command, model.network, stored);
 }
 
+// The model file of that size; empty where the file's graph is not all of it, or more.
+std::string text_to_keep(const ExportCommand& command,
+                         const partitioner::ModelFile& model,
+                         const ExportOptions& options) {
+  const bool as_they_are =
+      std::all_of(options.mean.begin(), options.mean.end(), [](float x) { return x == 0; }) &&
+      std::all_of(options.stddev.begin(), options.stddev.end(), [](float x) { return x == 1; });
+  if (command.raw || command.logits || !as_they_are) {
+    return "";
+  }
+  if (command.size.empty()) {
+    return model.text;
+  }
+  if (model.picture != model.network.image) {
+    return "";  // a [crop] says what the input is
+  }
+  const auto [rows, cols] = partitioner::parse_grid(command.size, "--size", partitioner::kPixels);
+  const int net = partitioner::read_cfg_sections(model.text, command.model).front().line;
+  return partitioner::with_changes(
+      model.text, {{net, "height", std::to_string(rows)}, {net, "width", std::to_string(cols)}});
+}
+
 }  // namespace
 
 void run_export(const ExportCommand& asked) {
@@ -272,6 +297,7 @@ void run_export(const ExportCommand& asked) {
   load_weights(command.weights, model.network, model.training.norm, parameters, alone);
   warn_of_other_network(command.weights, as_trained, alone, printed_messages());
   add_preparation(command, as_trained, alone, options);
+  options.model_text = text_to_keep(command, as_trained, options);
   const Labels labels(command, options.class_names);
   const ExportedModel exported = export_model(
       model.network, [&](int layer) { return weights_of(parameters, layer); }, options);

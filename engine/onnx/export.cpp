@@ -162,6 +162,9 @@ void add_metadata(onnx::ModelProto& message, const Network& network, const Expor
     names.push_back(fmt::format("{}: {}", names.size(), quoted(name)));
   }
   add("names", fmt::format("{{{}}}", fmt::join(names, ", ")));
+  if (!options.model_text.empty()) {
+    add(kModelFileKey, options.model_text);
+  }
   add("imgsz", fmt::format("[{}, {}]", network.image.rows, network.image.cols));
   if (is_detector(network)) {
     add("stride", std::to_string(total_stride(network)));

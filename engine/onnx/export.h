@@ -35,6 +35,8 @@ struct ExportOptions {
   std::vector<float> mean = {};
   std::vector<float> stddev = {};
   std::vector<std::string> class_names = {};  // one for each class
+  // The model file, to be found in the file's metadata by whoever imports it; empty: it is not.
+  std::string model_text = {};
 };
 
 // Throws InputError where the network has a layer that ONNX cannot say, with its kind and line, or

@@ -10,6 +10,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/onnx/import_nodes.h"
 #include "engine/onnx/import_weights.h"
+#include "engine/onnx/messages.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/losses.h"
 
@@ -103,26 +104,6 @@ auto within_memory(const std::filesystem::path& from, Work work) {
   }
 }
 
-std::vector<std::string> written_model(const Import& import) {
-  const OnnxFile file(import.from);
-  Translation translation(file, import.size);
-  translation.run();
-  const ImportedModel model = model_of(translation);
-  const std::string text = cfg_text(model);
-  const partitioner::ModelFile read = read_back(file, model, text);
-  const std::unique_ptr<SafetensorsWriter> weights =
-      written_parameters(file,
-                         model.network,
-                         read.training.norm,
-                         sources_of(translation, model),
-                         weights_beside(import.cfg));
-  AtomicFile cfg(import.cfg, Links::Follow);
-  cfg.write(text);
-  weights->commit();
-  cfg.commit();
-  return notices_of(translation, model);
-}
-
 // Convolutions of slices of the input (Focus) have channels in another order than space_to_depth.
 // As far as the graph can be translated, that tells which.
 void take_channel_orders(const OnnxFile& file,
@@ -195,6 +176,47 @@ ParameterSources fitting_nodes(const OnnxFile& file,
   return sources;
 }
 
+// The model file that `export` has put into the file, filled with the weights of the graph; false
+// where there is none, or the graph has other weights by now.
+bool is_restored(const OnnxFile& file, const Import& import) {
+  const std::string text = file.metadata(kModelFileKey);
+  if (text.empty() || text.size() > kMostText || import.size.rows > 0) {
+    return false;
+  }
+  try {
+    const partitioner::ModelFile model = partitioner::parse_model(text, import.from.string());
+    const std::vector<ImportedParameters> nodes = weighted_nodes(file);
+    const std::unique_ptr<SafetensorsWriter> weights = written_parameters(
+        file, model, fitting_nodes(file, nodes, model.network), weights_beside(import.cfg));
+    AtomicFile cfg(import.cfg, Links::Follow);
+    cfg.write(text);
+    weights->commit();
+    cfg.commit();
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+std::vector<std::string> written_model(const Import& import) {
+  const OnnxFile file(import.from);
+  if (is_restored(file, import)) {
+    return {};
+  }
+  Translation translation(file, import.size);
+  translation.run();
+  const ImportedModel model = model_of(translation);
+  const std::string text = cfg_text(model);
+  const partitioner::ModelFile read = read_back(file, model, text);
+  const std::unique_ptr<SafetensorsWriter> weights =
+      written_parameters(file, read, sources_of(translation, model), weights_beside(import.cfg));
+  AtomicFile cfg(import.cfg, Links::Follow);
+  cfg.write(text);
+  weights->commit();
+  cfg.commit();
+  return notices_of(translation, model);
+}
+
 }  // namespace
 
 std::filesystem::path weights_beside(const std::filesystem::path& cfg) {
@@ -213,9 +235,7 @@ void import_onnx_weights(const std::filesystem::path& from,
     const OnnxFile file(from);
     std::vector<ImportedParameters> nodes = weighted_nodes(file);
     take_channel_orders(file, model.network, nodes);
-    written_parameters(
-        file, model.network, model.training.norm, fitting_nodes(file, nodes, model.network), to)
-        ->commit();
+    written_parameters(file, model, fitting_nodes(file, nodes, model.network), to)->commit();
   });
 }
 

@@ -220,6 +220,15 @@ void OnnxFile::expect_readable() const {
   }
 }
 
+std::string OnnxFile::metadata(std::string_view key) const {
+  for (const onnx::StringStringEntryProto& entry : model_->metadata_props()) {
+    if (entry.key() == key) {
+      return entry.value();
+    }
+  }
+  return "";
+}
+
 void OnnxFile::refuse(std::string_view reason) const {
   throw InputError(path_.string(), 0, reason);
 }

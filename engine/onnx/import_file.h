@@ -23,6 +23,8 @@ class OnnxFile {
   [[nodiscard]] Index opset() const { return opset_; }  // of ONNX's own operators
   [[nodiscard]] Index bytes() const { return bytes_; }
 
+  [[nodiscard]] std::string metadata(std::string_view key) const;  // "": none
+
   [[noreturn]] void refuse(std::string_view reason) const;
   // "FILE: node 'NAME' (OPERATOR): REASON"
   [[noreturn]] void refuse(const onnx::NodeProto& node, std::string_view reason) const;

@@ -195,10 +195,10 @@ ParameterSources sources_of(const Translation& translation, const ImportedModel&
 }
 
 std::unique_ptr<SafetensorsWriter> written_parameters(const OnnxFile& file,
-                                                      const partitioner::Network& network,
-                                                      const NormRule& rule,
+                                                      const partitioner::ModelFile& model,
                                                       const ParameterSources& sources,
                                                       const std::filesystem::path& to) {
+  const partitioner::Network& network = model.network;
   const std::vector<partitioner::ParameterPlan> parameters = parameters_of(network);
   std::vector<StoredTensor> tensors;
   Index elements = 0;
@@ -213,8 +213,8 @@ std::unique_ptr<SafetensorsWriter> written_parameters(const OnnxFile& file,
     file.refuse("its nodes share weights so often that the model would be many times as large");
   }
   auto out = std::make_unique<SafetensorsWriter>(
-      to, tensors, std::map<std::string, std::string>{}, Links::Follow);
-  const ParameterValues values(file, rule);
+      to, tensors, std::map<std::string, std::string>{{"model", model.text}}, Links::Follow);
+  const ParameterValues values(file, model.training.norm);
   for (const partitioner::ParameterPlan& parameter : parameters) {
     const auto layer = static_cast<std::size_t>(parameter.layer);
     const std::vector<float> numbers = values.values(

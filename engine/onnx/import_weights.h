@@ -6,6 +6,7 @@
 
 #include "engine/files/safetensors.h"
 #include "engine/onnx/import_model.h"
+#include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
 
@@ -15,13 +16,13 @@ using ParameterSources = std::vector<const ImportedParameters*>;
 [[nodiscard]] ParameterSources sources_of(const Translation& translation,
                                           const ImportedModel& model);
 
-// Writes all parameters of the network; whoever calls commits the file. `rule`: how the network
-// normalises. Normalisation that a source lacks is one that changes nothing. Throws InputError
-// where numbers are not finite or variances negative.
+// Writes all parameters of the network, with the model file's text among its metadata; whoever
+// calls commits the file. `model`: what the network is part of. Normalisation that a source lacks
+// is one that changes nothing. Throws InputError where numbers are not finite or variances
+// negative.
 [[nodiscard]] std::unique_ptr<SafetensorsWriter> written_parameters(
     const OnnxFile& file,
-    const partitioner::Network& network,
-    const partitioner::NormRule& rule,
+    const partitioner::ModelFile& model,
     const ParameterSources& sources,
     const std::filesystem::path& to);
 

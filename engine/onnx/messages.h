@@ -12,6 +12,9 @@
 
 namespace tessera::engine {
 
+// The metadata of an exported file that has the model file in it.
+inline constexpr const char* kModelFileKey = "tessera_model";
+
 [[nodiscard]] onnx::TensorProto tensor_message(const std::string& name,
                                                std::span<const Index> dims,
                                                std::span<const float> values);

@@ -78,6 +78,14 @@ def tensor(stored):
     return numpy.array(stored[1]).reshape(stored[0])
 
 
+def restored_tensors(path, model):
+    """The weights of what `convert` makes of an exported file: its model file is the one that it came from."""
+    run("convert", path, "--out", FOLDER / "restored.cfg")
+    if (FOLDER / "restored.cfg").read_text() != model.read_text():
+        sys.exit(f"{path}: another model file comes back")
+    return read_safetensors(FOLDER / "restored.safetensors")
+
+
 def compare_golden():
     for name in GOLDEN:
         weights = ROOT / "golden" / f"{name}.safetensors"
@@ -85,8 +93,14 @@ def compare_golden():
         images = tensor(tensors["input"])
         path = export(weights.with_suffix(".cfg"), weights, name, "--batch", len(images))
         found = outputs(path, images)[0]
+        restored = restored_tensors(path, weights.with_suffix(".cfg"))
         if name not in BATCH_STATISTICS:
-            expect_near(name, found, tensor(tensors["expected.output"]))
+            wanted = tensor(tensors["expected.output"])
+            expect_near(name, found, wanted)
+            write_safetensors(FOLDER / "again.safetensors", restored | {key: tensors[key] for key in ("input", "output_gradient")})
+            run("gradients", FOLDER / "restored.cfg", "--in", FOLDER / "again.safetensors", "--out", FOLDER / "gradients.safetensors",
+                "--batch-norm", "frozen")
+            expect_near(f"{name}, converted back", tensor(read_safetensors(FOLDER / "gradients.safetensors")["output"]), wanted)
 
 
 # All that golden files lack: activations, products, channels that are pooled, windows of several shapes; and preparation.
@@ -292,6 +306,9 @@ def compare_detectors():
         wanted = json.loads(run("predict", model, FOLDER / "seen.png", "--weights", weights, "--threshold", LEAST_SCORE, "--json"))["objects"]
         assert wanted, "there is something to compare"
         expect_same_objects(name, detections(output[0]), wanted, rows, cols)
+        restored_tensors(FOLDER / f"{name}.onnx", model)
+        again = json.loads(run("predict", FOLDER / "seen.png", "--weights", FOLDER / "restored.safetensors", "--threshold", LEAST_SCORE, "--json"))
+        assert [each["class"] for each in again["objects"]] == [each["class"] for each in wanted], "the same objects come back"
         if name == "yolo":
             raw = outputs(export(model, weights, "raw", "--raw", "--batch", "any"), image)
             assert [map.shape for map in raw] == [(1, 16, rows // 16, cols // 16), (1, 16, rows // 8, cols // 8)], "the maps before the heads"
