@@ -86,6 +86,15 @@ std::vector<std::string> notices_of(const Translation& translation, const Import
                     "are depthwise convolutions of 1x1 with weights of 1",
                     own));
   }
+  const auto& layers = model.network.layers;
+  const auto held = std::count_if(layers.begin(), layers.end(), [](const auto& layer) {
+    return layer.learning.rate_factor == 0;
+  });
+  if (held > 0) {
+    notices.push_back(fmt::format(
+        "{} average pools are depthwise convolutions with learning_rate=0: their weights stay",
+        held));
+  }
   if (losses(model.network).empty()) {
     notices.emplace_back(
         "it has no loss to train with: for a classifier add [softmax] at its end, for a detector "

@@ -168,6 +168,31 @@ int own_normalization(Translation& translation, const onnx::NodeProto& node, con
   return layer;
 }
 
+// Means of windows: a depthwise convolution whose weights do not learn.
+void translate_window_means(Translation& translation,
+                            const onnx::NodeProto& node,
+                            const Value& in,
+                            const Window& window) {
+  if (integer(node, "ceil_mode", 0) != 0 || window.dilation != partitioner::PerAxis(1) ||
+      (!(window.border == Border{}) && integer(node, "count_include_pad", 0) == 0)) {
+    translation.refuse(node,
+                       "takes means of fewer cells at the borders of a map (ceil_mode, or "
+                       "padding without count_include_pad), which no section does");
+  }
+  const Index channels = translation.network().shape(in.layer).channels;
+  Convolution means = convolution_of(translation, node, window);
+  means.filters = channels;
+  means.groups = channels;
+  const int layer = translation.add(node, means, {in.layer});
+  const double cells = static_cast<double>(window.size.rows * window.size.cols);
+  translation.parameters(layer) = {
+      .node = node.name(),
+      .weight = {.shape = {channels, 1, window.size.rows, window.size.cols},
+                 .numbers = {1 / cells}}};
+  translation.hold(layer);
+  translation.put_map(node, layer);
+}
+
 bool normalize(partitioner::Operation& operation) {
   const auto takes = [](auto& layer) {
     if (layer.batch_normalize || layer.activation != partitioner::Activation::Linear) {
@@ -219,6 +244,7 @@ void translate_normalization(Translation& translation, const onnx::NodeProto& no
   }
   int layer = in.layer;
   if (layer == partitioner::kImage || !translation.is_only_reader(node, 0) ||
+      translation.network().layer(layer).learning.rate_factor == 0 ||
       !normalize(translation.operation(layer))) {
     layer = own_normalization(translation, node, in);
     (void)normalize(translation.operation(layer));
@@ -306,11 +332,8 @@ void translate_mean(Translation& translation, const onnx::NodeProto& node) {
       return;
     }
     if (size != partitioner::PerAxis(map.rows, map.cols) || !(window.border == Border{})) {
-      translation.refuse(node,
-                         fmt::format("takes means of windows of {} x {}: [avgpool] takes those of "
-                                     "whole maps",
-                                     size.rows,
-                                     size.cols));
+      translate_window_means(translation, node, in, window);
+      return;
     }
   }
   const int layer = translation.add(node, partitioner::AvgPool{}, {in.layer});

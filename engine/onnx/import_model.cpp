@@ -111,6 +111,7 @@ class Lowering {
       inputs.front() = last();
     }
     add(spec.operation, std::move(inputs), layer);
+    model_.network.layers.back().learning = spec.learning;
     places_[static_cast<std::size_t>(layer)] = last();
   }
 
@@ -141,6 +142,9 @@ class SectionText {
   SectionText(std::string& text, const partitioner::LayerSpec& spec) : text_(text), spec_(spec) {
     text_ += fmt::format("\n[{}]\n", kind_name(spec.operation));
     std::visit([this](const auto& layer) { write(layer); }, spec.operation);
+    if (spec.learning.rate_factor != 1) {
+      line("learning_rate", spec.learning.rate_factor);
+    }
   }
 
  private:

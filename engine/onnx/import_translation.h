@@ -102,6 +102,10 @@ class Translation {
   partitioner::Operation& operation(int layer) {
     return network_.layers[static_cast<std::size_t>(layer)].operation;
   }
+  // Its parameters stay as they are.
+  void hold(int layer) {
+    network_.layers[static_cast<std::size_t>(layer)].learning.rate_factor = 0;
+  }
   ImportedParameters& parameters(int layer) { return parameters_[layer]; }
   void put(const onnx::NodeProto& node, int i, Value value);
   // The map of a layer as the first output of a node.

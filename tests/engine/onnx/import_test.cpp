@@ -119,6 +119,28 @@ TEST_CASE("an imported convolution has its windows and groups") {
                  });
 }
 
+TEST_CASE("means of windows are depthwise convolutions that do not learn") {
+  const auto pool = [](SmallGraph& graph) -> SmallGraph& {
+    return graph.node("AveragePool", {"x"}, {"y"})
+        .with("kernel_shape", {2, 3})
+        .with("strides", {2, 1});
+  };
+  SmallGraph graph({1, 4, 8, 6});
+  pool(graph).output("y");
+  Imported imported;
+  import_to(imported, graph);
+  CHECK(imported.sections ==
+        "[convolutional]\nfilters=4\nsize_y=2\nsize_x=3\nstride_y=2\nstride_x=1\ngroups=4\n"
+        "activation=linear\nlearning_rate=0\n");
+  CHECK(imported.tensor("layers.0.weight") == std::vector<float>(24, 1.0F / 6));
+  CHECK(imported.tensor("layers.0.bias") == std::vector<float>(4, 0));
+  check_refused("means of fewer cells", [&](SmallGraph& padded) {
+    pool(padded).with("pads", {1, 1, 1, 1});
+  });
+  check_refused("means of fewer cells",
+                [&](SmallGraph& reaching) { pool(reaching).with("ceil_mode", Index{1}); });
+}
+
 TEST_CASE("activations are imported as part of the layer before") {
   const auto alone = [](const char* kind) {
     return [kind](SmallGraph& graph) { graph.conv("x", "c").node(kind, {"c"}, {"y"}); };
@@ -234,9 +256,6 @@ TEST_CASE("pools are imported where their windows are Darknet's") {
   });
   check_sections(kLinear, [](SmallGraph& graph) {
     graph.conv("x", "c").node("AveragePool", {"c"}, {"y"}).with("kernel_shape", {1, 1});
-  });
-  check_refused("(AveragePool): takes means of windows of 2 x 2", [](SmallGraph& graph) {
-    graph.node("AveragePool", {"x"}, {"y"}).with("kernel_shape", {2, 2});
   });
   check_refused("(MaxPool): is padded by 0 cells above and 0 below, 1 on the left",
                 pool({0, 1, 0, 1}, 0));
