@@ -63,12 +63,12 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
   auto* resume = add_text(
       app, "--resume FILE", request.resume, "continue from this checkpoint or a folder's newest");
-  add_text(app,
-           "--weights FILE",
-           request.weights,
-           "start with these weights: a checkpoint, a run folder's best, or Darknet's .weights, "
-           "whole or "
-           "of the first layers")
+  add_text(
+      app,
+      "--weights FILE",
+      request.weights,
+      "start with these weights: a checkpoint, a run folder, or Darknet's .weights, whole or of "
+      "the first layers")
       ->excludes(resume);
   add_freeze(app, request.freeze, true);
   add_multi_scale(app, request.multi_scale);

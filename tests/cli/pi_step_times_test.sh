@@ -49,7 +49,7 @@ expect 'it is named' grep -qF 'pi4x4.cluster.toml' "$folder/out"
 bench/pi/plans.py --tessera "$TESSERA" --check >"$folder/out" 2>&1 || fail 'the planner says something else of the example clusters: run bench/pi/plans.py'
 sed -i 's/^\(clusters,pi4x4,4,1,,--partition auto\),[0-9.]*/\1,9.99/' "$folder/tree/bench/pi/plans.csv"
 mkdir "$folder/tree/models"
-cp models/yolov2-early.cfg "$folder/tree/models"
+cp models/yolov2-early.cfg models/yolov4-tiny-clothes.cfg "$folder/tree/models"
 cp hostfiles/*.cluster.toml "$folder/tree/hostfiles"
 ! "$folder/tree/bench/pi/plans.py" --tessera "$TESSERA" --check >"$folder/out" 2>&1 || fail 'a changed plan goes unnoticed'
 expect 'it is named' grep -q '^- clusters,pi4x4,4' "$folder/out"
