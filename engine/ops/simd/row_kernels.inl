@@ -50,12 +50,12 @@ enum class Kind {
   Relu6,
   Ramp,
   HardMish,
-  HardSigmoid,
-  HardSwish,
   Logistic,
   Tanh,
   Swish,
   Mish,
+  HardSigmoid,
+  HardSwish,
   Other
 };
 
