@@ -1,11 +1,11 @@
 #include "engine/onnx/export_layers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
 #include "engine/onnx/export_activation.h"
+#include "engine/ops/norm/inverse_deviation.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
 
@@ -21,13 +21,6 @@ constexpr std::size_t kChannelAxis = 1;
 
 std::vector<Index> channel_vector(const std::vector<float>& values) {
   return {std::ssize(values)};
-}
-
-// See engine/ops/norm/batch_norm.h.
-double inverse_deviation(const NormRule& rule, double variance) {
-  constexpr double kDarknetDeviation = double{.000001F};
-  return rule.form == NormForm::Darknet ? 1 / (std::sqrt(variance) + kDarknetDeviation)
-                                        : 1 / std::sqrt(variance + rule.epsilon);
 }
 
 // Makes batch normalisation part of weight and bias.

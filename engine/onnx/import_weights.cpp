@@ -6,6 +6,7 @@
 
 #include "engine/execution/parameters.h"
 #include "engine/files/tensor_check.h"
+#include "engine/ops/norm/inverse_deviation.h"
 
 namespace tessera::engine {
 
@@ -13,12 +14,6 @@ namespace {
 
 using partitioner::NormRule;
 using partitioner::ParameterKind;
-
-// A normalisation multiplies by this, scale aside.
-double reciprocal_deviation(const NormRule& rule, double variance) {
-  return rule.form == partitioner::NormForm::Darknet ? 1 / (std::sqrt(variance) + 1e-6)
-                                                     : 1 / std::sqrt(variance + rule.epsilon);
-}
 
 // Input channels of a weight (K, C, ...) in the order of the layer.
 std::vector<float> reordered(const std::vector<float>& weight,
@@ -81,7 +76,7 @@ class ParameterValues {
     const auto channels = static_cast<std::size_t>(plan.shape.channels);
     switch (plan.kind) {
       case ParameterKind::Scale: {
-        const double one = normalizes ? 1 / reciprocal_deviation(rule_, 1) : 1;
+        const double one = normalizes ? 1 / inverse_deviation(rule_, 1) : 1;
         return std::vector<float>(channels, static_cast<float>(one));
       }
       case ParameterKind::Variance:
@@ -143,8 +138,7 @@ class ParameterValues {
     }
     std::vector<double> scale = numbers_of<double>(norm.scale);
     for (std::size_t k = 0; k < scale.size() && (!adds || more < 0); ++k) {
-      scale[k] *=
-          1 / std::sqrt(variance[k] + norm.epsilon) / reciprocal_deviation(rule_, variance[k]);
+      scale[k] *= 1 / std::sqrt(variance[k] + norm.epsilon) / inverse_deviation(rule_, variance[k]);
     }
     return {scale.begin(), scale.end()};
   }

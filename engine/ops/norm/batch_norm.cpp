@@ -4,18 +4,14 @@
 #include <array>
 #include <cmath>
 
+#include "engine/ops/norm/inverse_deviation.h"
+
 namespace tessera::engine {
 
 namespace {
 
-// What Darknet adds to a deviation, and on the way back to a variance: both in single precision.
-constexpr double kDarknetDeviation = double{.000001F};
+// What Darknet adds to a variance on the way back, in single precision.
 constexpr double kDarknetVariance = double{.00001F};
-
-double inverse_deviation(const NormRule& rule, double variance) {
-  return rule.form == partitioner::NormForm::Darknet ? 1 / (std::sqrt(variance) + kDarknetDeviation)
-                                                     : 1 / std::sqrt(variance + rule.epsilon);
-}
 
 template <class T>
 auto block_norms_by(const Normalization<T>& by) {
