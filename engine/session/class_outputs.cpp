@@ -62,9 +62,7 @@ std::string head_difference(const Network& network,
                             const std::string& model,
                             const Dataset& dataset) {
   const Index before = classes_of(network, head);
-  // Of a head whose channels are those of boxes: for each anchor five values and the classes.
   const partitioner::MapShape& shape = network.shape(head);
-  const Index anchors = shape.channels / (partitioner::kBoxValues + before);
   const int layer = shape.rows * shape.cols > 1
                         ? layer_of_channels(network, network.layer(head).inputs.front())
                         : partitioner::kImage;
@@ -74,11 +72,10 @@ std::string head_difference(const Network& network,
                      before,
                      dataset.classes(),
                      place(network, head),
-                     layer < 0
-                         ? ""
-                         : fmt::format(" and filters={} in {}",
-                                       anchors * (partitioner::kBoxValues + dataset.classes()),
-                                       place(network, layer)));
+                     layer < 0 ? ""
+                               : fmt::format(" and filters={} in {}",
+                                             channels_before_head(network, head, dataset.classes()),
+                                             place(network, layer)));
 }
 
 bool is_head(const partitioner::Loss& loss) {
@@ -124,6 +121,25 @@ int layer_of_channels(const Network& network, int map) {
     map = passes_on ? input : partitioner::kImage;
   }
   return map;
+}
+
+Index channels_before_head(const Network& network, int head, Index classes) {
+  const LayerSpec& spec = network.layer(head);
+  const partitioner::MapShape& map = network.shape(spec.inputs.front());
+  return std::visit(
+      [&](auto kind) -> Index {
+        if constexpr (requires { head_channels(kind); }) {
+          kind.classes = classes;
+          return head_channels(kind);
+        } else if constexpr (requires { head_values(kind); }) {
+          kind.classes = classes;
+          return head_values(kind) / (map.rows * map.cols);
+        } else {
+          expects(false, "the layer is a head");
+          return 0;
+        }
+      },
+      spec.operation);
 }
 
 std::string adapt_command(const std::string& model, const std::string& data) {

@@ -31,6 +31,11 @@ void expect_output_for_each_class(const partitioner::Network& network,
 // What lies between passes channels on.
 [[nodiscard]] int layer_of_channels(const partitioner::Network& network, int map);
 
+// How many channels the map before a head has to have to tell so many classes apart.
+[[nodiscard]] Index channels_before_head(const partitioner::Network& network,
+                                         int head,
+                                         Index classes);
+
 // The command that makes a model file fit a data set, for messages.
 [[nodiscard]] std::string adapt_command(const std::string& model, const std::string& data);
 

@@ -155,27 +155,11 @@ class Adaptation {
 
   void set_head(int layer) {
     const int input = model_.network.layer(layer).inputs.front();
-    const auto& operation = model_.network.layer(layer).operation;
     set(section_of(layer), "classes", data_.classes());
     if (!value_in(section_of(layer), "counters_per_class").empty()) {
       set(section_of(layer), "counters_per_class", "");
     }
-    Index channels = 0;
-    if (const auto* yolo = std::get_if<partitioner::YoloHead>(&operation)) {
-      partitioner::YoloHead head = *yolo;
-      head.classes = data_.classes();
-      channels = head_channels(head);
-    } else if (const auto* region = std::get_if<partitioner::RegionHead>(&operation)) {
-      partitioner::RegionHead head = *region;
-      head.classes = data_.classes();
-      channels = head_channels(head);
-    } else {
-      auto head = std::get<partitioner::GridHead>(operation);
-      head.classes = data_.classes();
-      const partitioner::MapShape& map = model_.network.shape(input);
-      channels = head_values(head) / (map.rows * map.cols);
-    }
-    set_channels(input, layer, channels);
+    set_channels(input, layer, channels_before_head(model_.network, layer, data_.classes()));
   }
 
   void set_outputs(int loss) {
