@@ -95,4 +95,30 @@ TEST_CASE("what a network's file becomes computes the same, or is refused by the
   CHECK(compared >= 25);
 }
 
+std::string model_file(const std::string& filters) {
+  return "# mine\n[net]\nheight=8\nwidth=6\nchannels=2\n[convolutional]\nfilters=" + filters +
+         "\nsize=3\npad=1\nactivation=ramp\n[convolutional]\nfilters=2\nactivation=linear\n";
+}
+
+TEST_CASE("the model file in a file comes back, unless the graph has other weights by now") {
+  const partitioner::Network network = partitioner::parse_model(model_file("4"), "m.cfg").network;
+  const NamedTensors in = tests::random_tensors(network, 1, 3);
+  const tests::TemporaryFolder folder;
+  const auto import = [&](const std::string& text) {
+    const engine::ExportOptions options{.model = "a network", .model_text = text};
+    export_model(
+        network, [&](int layer) { return weights_of(in, layer); }, options)
+        .write(folder / "m.onnx");
+    (void)engine::import_onnx({.from = folder / "m.onnx", .cfg = folder / "m.cfg"});
+  };
+  import(model_file("4"));
+  CHECK(partitioner::read_model(folder / "m.cfg").text == model_file("4"));
+  const NamedTensors back = read_back(folder / "m.safetensors", in);
+  CHECK(tests::largest_difference(back.at("layers.1.weight"), in.at("layers.1.weight")) < 1e-6);
+  for (const char* const text :
+       {"5", "no number"}) {  // the graph alone has a ramp that no section says
+    CHECK_THROWS_AS(import(model_file(text)), InputError);
+  }
+}
+
 }  // namespace
