@@ -1,8 +1,10 @@
-// What ranks add up to a loss: sums, and, for each loss that is a mean over what was found rather
-// than over images, what that mean is made of.
+// What ranks add up to a loss: sums over images; for each loss that is a mean over what was found
+// in a pass, what that mean is made of; and what is divided by the cells of a step that have got
+// an object.
 
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 namespace tessera::engine {
@@ -16,6 +18,10 @@ struct LossMean {
 struct LossSum {
   double sum = 0;
   std::vector<LossMean> means = {};  // by loss of the network; none: all 0
+  LossMean by_objects = {};          // of all heads that objects are assigned to
+
+  // What a sum over so many cells is divided by.
+  [[nodiscard]] static double divisor(double cells) { return std::max(cells, 1.0); }
 
   void add(const LossSum& more) {
     sum += more.sum;
@@ -26,7 +32,14 @@ struct LossSum {
       means[i].sum += more.means[i].sum;
       means[i].count += more.means[i].count;
     }
+    by_objects.sum += more.by_objects.sum;
+    by_objects.count += more.by_objects.count;
   }
+  // Over images, of which a loss is the mean, where each of them counts `of_image`.
+  [[nodiscard]] double mean(double of_image) const {
+    return total() * of_image + by_objects.sum / divisor(by_objects.count);
+  }
+  // Without what is divided by objects.
   [[nodiscard]] double total() const {
     double total = sum;
     for (const LossMean& mean : means) {

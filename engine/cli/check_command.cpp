@@ -84,6 +84,13 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       report.flipped_argmax,
       report.single_flipped_signs,
       report.single_flipped_argmax);
+  if (!assigned_heads(network).empty()) {
+    fmt::print(
+        "cells with another object than on one tile: {} (one tile relative to double "
+        "precision: {})\n",
+        report.other_objects,
+        report.single_other_objects);
+  }
   fmt::print("bounds: {:.0e} in double; in single {:g} times the error of one tile, or {:.0e}\n",
              kDoubleBound,
              kSingleErrorRatio,

@@ -277,6 +277,7 @@ struct ExportCommand {
   std::optional<Index> batch = 1;  // nothing: any number
   bool raw = false;
   bool logits = false;
+  std::string layout = "boxes";
   bool keep_batch_norm = false;
   std::string calibration;  // a data set, or pictures; empty: none
   Index count = 256;        // of these

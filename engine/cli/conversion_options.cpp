@@ -79,6 +79,12 @@ void add_options(CLI::App& app, ExportCommand& command) {
                "of a detector: the maps before its heads, output0, output1, ..., for compilers and "
                "programs that decode them; without it boxes in pixels of the input and scores");
   app.add_flag("--logits", command.logits, "of a classifier: the values before its softmax");
+  app.add_option("--layout",
+                 command.layout,
+                 "of a detector's output: boxes (4 + classes, N), in pixels with scores, or, of "
+                 "[yolox] heads, yolox (N, 5 + classes), as YOLOX's own export has it")
+      ->check(CLI::IsMember({"boxes", "yolox"}))
+      ->capture_default_str();
   app.add_flag("--keep-batch-norm",
                command.keep_batch_norm,
                "leave batch normalisation apart from the weights before it");

@@ -258,7 +258,7 @@ std::string text_to_keep(const ExportCommand& command,
   const bool as_they_are =
       std::all_of(options.mean.begin(), options.mean.end(), [](float x) { return x == 0; }) &&
       std::all_of(options.stddev.begin(), options.stddev.end(), [](float x) { return x == 1; });
-  if (command.raw || command.logits || !as_they_are) {
+  if (command.raw || command.logits || command.layout == "yolox" || !as_they_are) {
     return "";
   }
   if (command.size.empty()) {
@@ -288,6 +288,7 @@ void run_export(const ExportCommand& asked) {
                         .norm = model.training.norm,
                         .batch = command.batch,
                         .raw = command.raw,
+                        .as_yolox = command.layout == "yolox",
                         .logits = command.logits,
                         .keep_batch_norm = command.keep_batch_norm};
   expect_exportable(model.network, options);
@@ -301,7 +302,7 @@ void run_export(const ExportCommand& asked) {
   const Labels labels(command, options.class_names);
   const ExportedModel exported = export_model(
       model.network, [&](int layer) { return weights_of(parameters, layer); }, options);
-  if (is_detector(model.network) && !command.raw) {
+  if (is_detector(model.network) && !command.raw && !options.as_yolox) {
     warn_of_few_boxes(command, model.network);
   }
   if (!command.calibration.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/detection/head_cells.h"
+#include "engine/detection/object_assignment.h"
 
 namespace tessera::engine {
 
@@ -14,6 +15,7 @@ using partitioner::kBoxValues;
 using partitioner::RegionHead;
 using partitioner::Suppression;
 using partitioner::YoloHead;
+using partitioner::YoloxHead;
 
 // The outputs of one image of a head.
 struct HeadOutput {
@@ -118,6 +120,32 @@ void add_boxes(const GridHead& head,
   }
 }
 
+// The likeliest class alone, as in the original program.
+void add_boxes(const YoloxHead& head,
+               const HeadOutput& output,
+               double least_score,
+               std::vector<Detection>& found) {
+  const HeadSite& site = output.site;
+  const auto cols = static_cast<double>(site.image.cols);
+  const auto rows = static_cast<double>(site.image.rows);
+  std::vector<double> values(static_cast<std::size_t>(head_channels(head)));
+  for (Place at; at.row < site.map.rows; ++at.row) {
+    for (at.col = 0; at.col < site.map.cols; ++at.col) {
+      for (std::size_t channel = 0; channel < values.size(); ++channel) {
+        values[channel] = output.at(static_cast<Index>(channel), at.row, at.col);
+      }
+      const auto best = std::max_element(values.begin() + kBoxValues, values.end());
+      const double score = logistic(values[kObjectness]) * logistic(*best);
+      if (score >= least_score) {
+        const CentredBox box = said_box(site, at, values);
+        found.push_back({{box.x / cols, box.y / rows, box.width / cols, box.height / rows},
+                         static_cast<int>(best - values.begin() - kBoxValues),
+                         score});
+      }
+    }
+  }
+}
+
 // The IoU that non-maximum suppression goes by: the head's rule.
 double suppression_iou(const std::vector<HeadSite>& sites, const UnitBox& a, const UnitBox& b) {
   const auto* yolo = std::get_if<YoloHead>(&sites.front().head);
@@ -147,6 +175,9 @@ Index most_detections(const HeadSite& site) {
   }
   if (const auto* region = std::get_if<RegionHead>(&site.head)) {
     return cells * static_cast<Index>(region->anchors.size()) * region->classes;
+  }
+  if (std::holds_alternative<YoloxHead>(site.head)) {
+    return cells;
   }
   const auto& grid = std::get<GridHead>(site.head);
   return GridChannels{grid}.cells() * grid.boxes * grid.classes;

@@ -16,6 +16,9 @@ DetectorHead head_of(const partitioner::Operation& operation) {
   if (const auto* region = std::get_if<partitioner::RegionHead>(&operation)) {
     return *region;
   }
+  if (const auto* yolox = std::get_if<partitioner::YoloxHead>(&operation)) {
+    return *yolox;
+  }
   const auto* grid = std::get_if<partitioner::GridHead>(&operation);
   expects(grid != nullptr, "the layer is a head");
   return *grid;
@@ -101,6 +104,17 @@ double cost_squares(const HeadSite& site, const HeadCells& cells) {
   return by_iou ? sum * yolo->object_normalizer : sum;
 }
 
+// In single precision, which Darknet has them in.
+std::vector<Box> learnt_objects(const ImageTargets& targets) {
+  std::vector<Box> objects;
+  for (const TargetBox& box : targets.boxes) {
+    if (!box.ignored) {
+      objects.push_back(converted<float>(box));
+    }
+  }
+  return objects;
+}
+
 // Calls visit(n, row, col) for each cell of a region.
 template <class Visit>
 void for_each_cell_of(const Region& region, Visit visit) {
@@ -157,14 +171,19 @@ template <class T>
 std::vector<double> head_deltas(const HeadSite& site,
                                 View<const T> output,
                                 const Region& region,
-                                const std::vector<Box>& objects,
-                                Index images_seen,
+                                const JudgedBatch& batch,
                                 HeadCost& cost) {
   HeadCells cells(region, values_of(output, region));
+  if (const auto* yolox = std::get_if<partitioner::YoloxHead>(&site.head)) {
+    judge(*yolox, site, batch, cells, cost);
+    return cells.deltas();
+  }
+  const std::vector<Box> objects =
+      learnt_objects(*batch.targets[static_cast<std::size_t>(region.images.begin)]);
   if (const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head)) {
     judge(*yolo, site, objects, cells, cost);
   } else if (const auto* regions = std::get_if<partitioner::RegionHead>(&site.head)) {
-    judge(*regions, site, objects, images_seen, cells);
+    judge(*regions, site, objects, batch.images_seen, cells);
   } else {
     judge(std::get<partitioner::GridHead>(site.head), objects, cells);
   }
@@ -199,9 +218,9 @@ template void head_backward(
 template void head_backward(
     const HeadSite&, View<const double>, View<const double>, const Region&, View<double>);
 template std::vector<double> head_deltas(
-    const HeadSite&, View<const float>, const Region&, const std::vector<Box>&, Index, HeadCost&);
+    const HeadSite&, View<const float>, const Region&, const JudgedBatch&, HeadCost&);
 template std::vector<double> head_deltas(
-    const HeadSite&, View<const double>, const Region&, const std::vector<Box>&, Index, HeadCost&);
+    const HeadSite&, View<const double>, const Region&, const JudgedBatch&, HeadCost&);
 template std::vector<double> sent_back(const HeadSite&,
                                        View<const float>,
                                        const Region&,

@@ -18,8 +18,10 @@
 
 namespace tessera::engine {
 
-using DetectorHead =
-    std::variant<partitioner::YoloHead, partitioner::RegionHead, partitioner::GridHead>;
+using DetectorHead = std::variant<partitioner::YoloHead,
+                                  partitioner::RegionHead,
+                                  partitioner::GridHead,
+                                  partitioner::YoloxHead>;
 
 // The head of such a layer. `operation` is one.
 [[nodiscard]] DetectorHead head_of(const partitioner::Operation& operation);
@@ -29,6 +31,11 @@ struct HeadSite {
   partitioner::MapShape map;    // of the head
   partitioner::MapShape image;  // the network's input
 };
+
+// Whether objects are assigned to its cells by what those of all such heads say.
+[[nodiscard]] inline bool is_assigned(const HeadSite& site) {
+  return std::holds_alternative<partitioner::YoloxHead>(site.head);
+}
 
 [[nodiscard]] HeadSite head_site(const partitioner::Network& network, int layer);
 
@@ -40,6 +47,16 @@ struct HeadCost {
   double squares = 0;
   double iou_losses = 0;
   Index matches = 0;  // of an object and a box that is to become it, where boxes learn by IoU
+  double assigned_losses = 0;  // of heads that objects are assigned to
+  Index assigned = 0;          // cells of them that have got an object
+};
+
+// What the images of a pass are judged by.
+struct JudgedBatch {
+  const Targets& targets;
+  Index images_seen = 0;                     // of the training, up to this pass and with it
+  const HeadAssignment* assigned = nullptr;  // of the head, where objects are assigned
+  bool ends_training = false;                // an L1 loss counts that has no key
 };
 
 // Assigns `output` on `region`, which has all channels, from the values before the head.
@@ -55,15 +72,13 @@ void head_backward(const HeadSite& site,
                    const Region& region,
                    View<T> input_gradient);
 
-// The deltas of the cells of `region`, which is of one image and has all channels, in (C, H, W)
-// order. `images_seen` counts the images of the training up to this pass and with it. Adds to
-// `cost`.
+// The deltas of the cells of `region`, which is of one image that has targets and has all channels,
+// in (C, H, W) order. Adds to `cost`. Objects that are ignored have no part in it.
 template <class T>
 [[nodiscard]] std::vector<double> head_deltas(const HeadSite& site,
                                               View<const T> output,
                                               const Region& region,
-                                              const std::vector<Box>& objects,
-                                              Index images_seen,
+                                              const JudgedBatch& batch,
                                               HeadCost& cost);
 
 // What is sent back of the deltas of those cells: a `region` multiplies those of x, y and
@@ -74,14 +89,8 @@ template <class T>
                                             const Region& region,
                                             std::vector<double> deltas);
 
-// What the images of a pass are judged by.
-struct JudgedBatch {
-  const Targets& targets;
-  Index images_seen = 0;
-};
-
 // Calls visit(cells, deltas) for the cells of `owned` of each image that has targets, and returns
-// what they cost. Objects that are ignored have no part in it.
+// what they cost.
 template <class T, class Visit>
 HeadCost for_each_judged_image(const HeadSite& site,
                                const JudgedBatch& batch,
@@ -90,13 +99,10 @@ HeadCost for_each_judged_image(const HeadSite& site,
                                Visit visit) {
   HeadCost cost;
   for (Index n = owned.images.begin; n < owned.images.end && !owned.empty(); ++n) {
-    const std::optional<ImageTargets>& target = batch.targets[static_cast<std::size_t>(n)];
-    if (target) {
+    if (batch.targets[static_cast<std::size_t>(n)]) {
       Region cells = owned;
       cells.images = {n, n + 1};
-      std::vector<Box> objects = target->boxes;
-      std::erase_if(objects, [](const Box& object) { return object.ignored; });
-      visit(cells, head_deltas(site, output, cells, objects, batch.images_seen, cost));
+      visit(cells, head_deltas(site, output, cells, batch, cost));
     }
   }
   return cost;

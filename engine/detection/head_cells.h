@@ -12,10 +12,7 @@
 
 namespace tessera::engine {
 
-struct Place {
-  Index row = 0;
-  Index col = 0;
-};
+using Place = CellPlace;
 
 class HeadCells {
  public:
@@ -114,11 +111,17 @@ void judge(const partitioner::RegionHead& head,
            Index images_seen,
            HeadCells& cells);
 void judge(const partitioner::GridHead& head, const std::vector<Box>& objects, HeadCells& cells);
+void judge(const partitioner::YoloxHead& head,
+           const HeadSite& site,
+           const JudgedBatch& batch,
+           HeadCells& cells,
+           HeadCost& cost);
 
 // What each kind makes of a cell's values, in place; by channel.
 void activate(const partitioner::YoloHead& head, std::vector<double>& values);
 void activate(const partitioner::RegionHead& head, std::vector<double>& values);
 void activate(const partitioner::GridHead& head, std::vector<double>& values);
+inline void activate(const partitioner::YoloxHead& /*head*/, std::vector<double>& /*values*/) {}
 
 // The other way: the gradient of a cell's outputs becomes that of its inputs. `values` are the
 // outputs.
@@ -131,6 +134,9 @@ void activate_backward(const partitioner::RegionHead& head,
 void activate_backward(const partitioner::GridHead& head,
                        const std::vector<double>& values,
                        std::vector<double>& gradient);
+inline void activate_backward(const partitioner::YoloxHead& /*head*/,
+                              const std::vector<double>& /*values*/,
+                              std::vector<double>& /*gradient*/) {}
 
 // The gradient of the outputs of a softmax over `count` values becomes that of its inputs.
 void softmax_gradient_in_place(const double* values, double* gradient, Index count);

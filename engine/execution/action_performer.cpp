@@ -85,6 +85,7 @@ LayerViews<T> ActionPerformer<T>::make_views(int layer, Stage stage) {
   views.parameters = parameters_->views(layer);
   views.workspace = workspace_.data();
   views.first_gradients = memory_->begun_gradients(layer);
+  views.assigned = transfers_->objects().assigned(layer);
   views.norm = norms_[static_cast<std::size_t>(layer)].get();
   return views;
 }
@@ -108,9 +109,14 @@ LossSum ActionPerformer<T>::owned_loss(const Pass& pass) {
   expects(!losses_.empty(), "a network with a loss");
   LossSum sum;
   for (const partitioner::Loss& loss : losses_) {
-    const OwnedLoss owned =
-        engine::owned_loss(site(loss.layer), loss, pass, View<const T>(memory_->map(loss.layer)));
+    const OwnedLoss owned = engine::owned_loss(site(loss.layer),
+                                               loss,
+                                               pass,
+                                               transfers_->objects().assigned(loss.layer),
+                                               View<const T>(memory_->map(loss.layer)));
     sum.sum += owned.sum;
+    sum.by_objects.sum += owned.by_objects.sum;
+    sum.by_objects.count += owned.by_objects.count;
     if (loss.form == partitioner::LossForm::Boxes) {
       sum.means.push_back(owned.mean);
     }
@@ -134,7 +140,7 @@ void ActionPerformer<T>::perform(const Action& action, int time, const Pass& pas
       compute(action, time, pass);
       break;
     case Action::Kind::Start:
-      transfers_->start(action.transfer, norms_);
+      transfers_->start(action.transfer, norms_, pass.targets);
       break;
     case Action::Kind::Finish:
       finish(action.transfer);
@@ -177,6 +183,9 @@ void ActionPerformer<T>::compute(const Action& action, int time, const Pass& pas
     }
     case Phase::Activate:
       at(layer).activate(views(layer, Stage::Forward));
+      break;
+    case Phase::Assign:
+      transfers_->objects().assign(pass.targets);
       break;
     case Phase::Loss:
       if (pass.targets != nullptr) {

@@ -58,6 +58,7 @@ class Places {
         return gradient_time(network_, action.layer) + 1;
       case Phase::BackwardWeights:
         return action.part == 0 ? gradient_time(network_, action.layer) + 1 : before;
+      case Phase::Assign:
       case Phase::Loss:
       case Phase::Update:
         break;
@@ -82,6 +83,8 @@ class Places {
         return gradient_time(network_, subject);
       case TransferKind::ParameterValue:
         return starts ? before : plan_.buckets[static_cast<std::size_t>(subject)].layers.first;
+      case TransferKind::Candidates:
+      case TransferKind::Assignments:
       case TransferKind::Loss:
       case TransferKind::ParameterGradient:
       case TransferKind::RunningStatistics:

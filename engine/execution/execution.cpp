@@ -4,6 +4,7 @@
 
 #include "engine/execution/whole_maps.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/losses.h"
 #include "partitioner/plan/image_shares.h"
 #include "partitioner/plan/sized_plan.h"
 
@@ -84,6 +85,7 @@ void Execution<T>::set_images(const std::vector<Index>& images) {
   if (!same_contribute) {
     maps_->transfers.set_statistics(*plan_);
   }
+  maps_->transfers.set_plan(*plan_);
   maps_->performer.renew_views();
 }
 
@@ -142,14 +144,38 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
   maps_->performer.set_outcome(mine);
   maps_->transfers.select_loss(pass.training);
   perform(loss, loss.schedule.loss, pass, [](int) {});
-  return maps_->transfers.loss().total();
+  PassOutcome total = maps_->transfers.loss().total();
+  count_objects(pass, total.loss.by_objects.count);
+  return total;
+}
+
+// Losses over the cells that have got an object are divided by all of these in a step: what its
+// earlier passes have added to gradients is, too.
+template <class T>
+void Execution<T>::count_objects(const Pass& pass, double cells) {
+  if (partitioner::assigned_heads(*network_).empty()) {
+    return;
+  }
+  const double before = pass.number == 0 ? 0 : object_cells_;
+  object_cells_ = before + cells;
+  if (pass.number > 0 && pass.training) {
+    parameters_.scale_gradients(LossSum::divisor(before) / LossSum::divisor(object_cells_));
+  }
+}
+
+template <class T>
+double Execution<T>::object_scale() const {
+  const bool has_own_sum = made_for_->replicas.run_ahead();  // each copy
+  return (has_own_sum ? 1 : made_for_->copies()) / LossSum::divisor(object_cells_);
 }
 
 template <class T>
 void Execution<T>::backward(const Pass& pass) {
   const ScheduledPass& backward = scheduled(pass, options_.training);
   maps_->memory.set_time(network_->size());  // clear_output_gradient() has been called
-  perform(backward, backward.schedule.backward, pass, [](int) {});
+  Pass with_scale = pass;
+  with_scale.object_scale = object_scale();
+  perform(backward, backward.schedule.backward, with_scale, [](int) {});
   maps_->performer.advance(gradient_time(*network_, kImage));
   maps_->transfers.finish_sends();
 }

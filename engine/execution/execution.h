@@ -100,6 +100,13 @@ class Execution {
   // The pass has targets.
   [[nodiscard]] LossSum owned_loss(const Pass& pass) { return maps_->performer.owned_loss(pass); }
 
+  // Of a head that objects are assigned to: those of this rank's cells, in the last
+  // exchange_loss(); else null. And what backward() multiplies the deltas of such heads by.
+  [[nodiscard]] const HeadAssignment* assigned(int layer) const {
+    return maps_->transfers.objects().assigned(layer);
+  }
+  [[nodiscard]] double object_scale() const;
+
   // When the values that other ranks have sent are there.
   [[nodiscard]] ParameterSet<T>& parameters() {
     parameters_.finish_values();
@@ -127,6 +134,7 @@ class Execution {
 
  private:
   [[nodiscard]] const ScheduledPass& scheduled(const Pass& pass, bool update);
+  void count_objects(const Pass& pass, double cells);
   void expect_restored(const ScheduledPass& pass) const;
   template <class UpdateBucket>
   void perform(const ScheduledPass& scheduled,
@@ -161,6 +169,7 @@ class Execution {
   const partitioner::Plan* plan_;                   // with the images of the next pass
   std::unique_ptr<partitioner::Plan> with_images_;  // where these were set
   std::vector<Index> images_;                       // by rank
+  double object_cells_ = 0;  // of the step: cells that have got an object, on all ranks
   const Communicator* communicator_;
   ExecutionOptions options_;
   ParameterSet<T> parameters_;

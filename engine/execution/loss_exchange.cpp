@@ -14,6 +14,7 @@ namespace {
 // more, so that an empty text is one, too.
 struct Head {
   double loss = 0;
+  LossMean by_objects;
   std::int32_t stop_signal = 0;
   std::int16_t problem_kind = 0;
   std::uint16_t means = 0;
@@ -30,6 +31,7 @@ void LossExchange::set(const PassOutcome& mine) {
   const std::vector<LossMean>& means = mine.loss.means;
   expects(means.size() <= std::numeric_limits<std::uint16_t>::max(), "a network has few heads");
   const Head head{mine.loss.sum,
+                  mine.loss.by_objects,
                   mine.stop_signal,
                   static_cast<std::int16_t>(problem.kind),
                   static_cast<std::uint16_t>(means.size())};
@@ -53,7 +55,7 @@ PassOutcome LossExchange::total() const {
     }
     Head head;
     std::memcpy(&head, theirs.data(), sizeof(Head));
-    LossSum loss{head.loss, std::vector<LossMean>(head.means)};
+    LossSum loss{head.loss, std::vector<LossMean>(head.means), head.by_objects};
     if (head.means > 0) {
       std::memcpy(loss.means.data(), theirs.data() + sizeof(Head), means_bytes(head.means));
     }

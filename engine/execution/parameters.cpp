@@ -10,6 +10,8 @@
 #include "engine/execution/parameter_chunks.h"
 #include "engine/ops/parameters/update.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/channel_makers.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::engine {
 
@@ -28,6 +30,22 @@ double weight_deviation(const partitioner::Network& network, const ParameterPlan
   const Region cell{{0, 1}, {0, 1}, {0, 1}, {0, 1}};
   return std::sqrt(2.0 / static_cast<double>(multiply_adds(network, plan.layer, cell)));
 }
+
+// Layers that say objectness and classes to a [yolox] head, most of whose cells see nothing.
+std::vector<partitioner::ChannelMaker> makers_of_rare_values(const partitioner::Network& network) {
+  std::vector<partitioner::ChannelMaker> makers;
+  for (const int head : assigned_heads(network)) {
+    const auto of_head =
+        channel_makers(network,
+                       network.layer(head).inputs.front(),
+                       {partitioner::kObjectnessChannel, network.shape(head).channels});
+    makers.insert(makers.end(), of_head.begin(), of_head.end());
+  }
+  return makers;
+}
+
+// A logistic makes 1 % of it.
+const double kRareBias = -std::log(99.0);
 
 }  // namespace
 
@@ -132,11 +150,20 @@ ParameterViews<T> ParameterSet<T>::views(int layer) {
 
 template <class T>
 void ParameterSet<T>::initialize(std::uint64_t seed) {
+  const std::vector<partitioner::ChannelMaker> rare = makers_of_rare_values(*network_);
   for (Parameter<T>& parameter : parameters_) {
     const ParameterPlan& plan = *parameter.plan;
     if (plan.kind != ParameterKind::Weight) {
       const bool one = plan.kind == ParameterKind::Scale || plan.kind == ParameterKind::Variance;
       std::fill_n(parameter.values.data(), parameter.values.size(), one ? T(1) : T(0));
+      for (const partitioner::ChannelMaker& maker : rare) {
+        if (maker.layer == plan.layer && plan.kind == ParameterKind::Bias) {
+          const Range held = intersect(maker.channels, parameter.held);
+          for (Index i = held.begin; i < held.end; ++i) {
+            parameter.values[i - parameter.held.begin] = static_cast<T>(kRareBias);
+          }
+        }
+      }
       continue;
     }
     const double deviation = weight_deviation(*network_, plan);
@@ -156,6 +183,15 @@ template <class T>
 void ParameterSet<T>::clear_gradients() {
   for (Parameter<T>& parameter : parameters_) {
     set_zero(parameter.gradient.data(), parameter.gradient.size());
+  }
+}
+
+template <class T>
+void ParameterSet<T>::scale_gradients(double factor) {
+  for (Parameter<T>& parameter : parameters_) {
+    for (T& value : parameter.gradient.span()) {
+      value *= static_cast<T>(factor);
+    }
   }
 }
 

@@ -45,6 +45,8 @@ class ParameterSet {
   void initialize(std::uint64_t seed);
 
   void clear_gradients();
+  // Those of all that is learnt here so far, before any is under way.
+  void scale_gradients(double factor);
 
   // Buckets, in the order of the backward pass: the plan's.
   [[nodiscard]] int buckets() const { return static_cast<int>(buckets_.size()); }

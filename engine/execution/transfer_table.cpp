@@ -29,7 +29,11 @@ TransferTable<T>::TransferTable(const partitioner::Network& network,
                                 ActivationMemory<T>& memory,
                                 ParameterSet<T>& parameters,
                                 bool image_gradient)
-    : plan_(&plan), communicator_(&communicator), parameters_(&parameters), loss_(communicator) {
+    : plan_(&plan),
+      communicator_(&communicator),
+      parameters_(&parameters),
+      objects_(network, plan, communicator, memory),
+      loss_(communicator) {
   if (plan.replicas.run_ahead()) {
     replica_loss_.emplace(communicator,
                           plan.copy_of(communicator.rank()) * plan.ranks_of_copy(),
@@ -102,7 +106,9 @@ void TransferTable<T>::make_edges(const partitioner::Network& network,
 }
 
 template <class T>
-void TransferTable<T>::start(TransferIndex number, const NormStates<T>& norms) {
+void TransferTable<T>::start(TransferIndex number,
+                             const NormStates<T>& norms,
+                             const Targets* targets) {
   const Transfer& started = transfer(number);
   const auto norm = [&]() -> const NormState<T>& {
     return *norms[static_cast<std::size_t>(started.subject)];
@@ -119,6 +125,12 @@ void TransferTable<T>::start(TransferIndex number, const NormStates<T>& norms) {
       break;
     case TransferKind::StatisticsGradient:
       statistics_gradients(started.subject).start(norm().gradients);
+      break;
+    case TransferKind::Candidates:
+      objects_.start_candidates(started.subject, targets);
+      break;
+    case TransferKind::Assignments:
+      objects_.start_assignments(started.subject);
       break;
     case TransferKind::Loss:
       loss().start(started.subject);
@@ -150,6 +162,12 @@ void TransferTable<T>::finish(TransferIndex number) {
       break;
     case TransferKind::StatisticsGradient:
       statistics_gradients(finished.subject).finish();
+      break;
+    case TransferKind::Candidates:
+      objects_.finish_candidates(finished.subject);
+      break;
+    case TransferKind::Assignments:
+      objects_.finish_assignments(finished.subject);
       break;
     case TransferKind::Loss:
       loss().finish();
@@ -183,7 +201,7 @@ void TransferTable<T>::finish_sends() {
 
 template <class T>
 Index TransferTable<T>::bytes() const {
-  Index bytes = 0;
+  Index bytes = objects_.bytes();
   for (const auto& statistics : statistics_) {
     bytes +=
         statistics != nullptr ? statistics->moments->bytes() + statistics->gradients->bytes() : 0;

@@ -12,6 +12,7 @@
 #include "engine/comm/exchange.h"
 #include "engine/execution/activation_memory.h"
 #include "engine/execution/loss_exchange.h"
+#include "engine/execution/object_exchange.h"
 #include "engine/execution/parameters.h"
 
 namespace tessera::engine {
@@ -37,7 +38,13 @@ class TransferTable {
   // Statistics are those of another plan from now on, in which others contribute to them.
   void set_statistics(const partitioner::Plan& plan);
 
-  void start(partitioner::TransferIndex transfer, const NormStates<T>& norms);
+  // The plan of the next pass, where ranks may have other images.
+  void set_plan(const partitioner::Plan& plan) { objects_.set_plan(plan); }
+
+  // `targets` are of the images of the pass, or null.
+  void start(partitioner::TransferIndex transfer,
+             const NormStates<T>& norms,
+             const Targets* targets);
   void finish(partitioner::TransferIndex transfer);
 
   // The statistics of a layer that normalises by those of the batch, and their gradients.
@@ -52,6 +59,9 @@ class TransferTable {
     selected_loss_ = training && replica_loss_ ? &*replica_loss_ : &loss_;
   }
   [[nodiscard]] LossExchange& loss() { return *selected_loss_; }
+
+  [[nodiscard]] ObjectExchange<T>& objects() { return objects_; }
+  [[nodiscard]] const ObjectExchange<T>& objects() const { return objects_; }
 
   // Messages of maps and their gradients, whose finish does not wait for what the rank itself
   // sends.
@@ -93,7 +103,8 @@ class TransferTable {
   std::deque<Edge> edges_;
   IndexedVector<partitioner::TransferIndex, Edge*> edge_of_;  // null: not of a map
   std::vector<std::unique_ptr<BatchStatistics>> statistics_;  // by layer; null: it has none
-  LossExchange loss_;                                         // of all ranks
+  ObjectExchange<T> objects_;
+  LossExchange loss_;                         // of all ranks
   std::optional<LossExchange> replica_loss_;  // of a replica that others do not wait for
   LossExchange* selected_loss_ = &loss_;
 };

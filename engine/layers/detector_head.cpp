@@ -25,7 +25,7 @@ class DetectorHeadLayer : public Layer<T> {
     }
     const View<const T> output = views.output;
     if (pass.targets != nullptr) {
-      add_head_gradient(site_, pass, output, views.input_gradients[0]);
+      add_head_gradient(site_, pass, views.assigned, output, views.input_gradients[0]);
     } else {
       head_backward(
           head_, output, View<const T>(views.output_gradient), region, views.input_gradients[0]);

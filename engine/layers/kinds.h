@@ -49,8 +49,13 @@ template <class T>
 void add_loss_gradient(
     const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient);
 
-// Subtracts pass.loss_scale times the deltas of a head, on the owned cells of images with targets.
+// Subtracts pass.loss_scale (object_scale, where objects are assigned) times the deltas of a head,
+// on the owned cells of images with targets.
 template <class T>
-void add_head_gradient(const Site& site, const Pass& pass, View<const T> output, View<T> gradient);
+void add_head_gradient(const Site& site,
+                       const Pass& pass,
+                       const HeadAssignment* assigned,
+                       View<const T> output,
+                       View<T> gradient);
 
 }  // namespace tessera::engine

@@ -28,6 +28,7 @@ struct Make {
   auto operator()(const partitioner::Crop&) const { return make_crop<T>(site); }
   auto operator()(const partitioner::YoloHead&) const { return make_detector_head<T>(site); }
   auto operator()(const partitioner::RegionHead&) const { return make_detector_head<T>(site); }
+  auto operator()(const partitioner::YoloxHead&) const { return make_detector_head<T>(site); }
   auto operator()(const partitioner::GridHead&) const { return make_detector_head<T>(site); }
 };
 

@@ -37,6 +37,8 @@ struct Pass {
   Index first_image = 0;             // likewise
   const Targets* targets = nullptr;  // of the images of the pass, where there is a loss
   double loss_scale = 1;             // one over the images of a step
+  double object_scale = 1;           // one over the cells of a step that have got an object
+  bool ends_training = false;        // one of its last epochs: see TrainingOptions
   // Of the training, with those of this pass; after a training: all there could be.
   Index images_seen = std::numeric_limits<Index>::max();
   bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
@@ -113,6 +115,7 @@ struct LayerViews {
                            // for what prepare() says
   // prepare() has put filters there, and nothing else has used it since.
   bool has_prepared_filters = false;
+  const HeadAssignment* assigned = nullptr;  // of a head that objects are assigned to
   // By input, whether nothing is in its gradient yet: a layer that assigns_input_gradients() has to
   // assign it then.
   std::vector<bool> first_gradients;
@@ -186,11 +189,14 @@ template <class T>
 struct OwnedLoss {
   double sum = 0;
   LossMean mean;
+  LossMean by_objects;
 };
+// `assigned`: of a head that objects are assigned to.
 template <class T>
 [[nodiscard]] OwnedLoss owned_loss(const Site& site,
                                    const partitioner::Loss& loss,
                                    const Pass& pass,
+                                   const HeadAssignment* assigned,
                                    View<const T> output);
 
 }  // namespace tessera::engine

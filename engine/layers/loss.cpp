@@ -34,18 +34,28 @@ void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
   }
 }
 
+JudgedBatch judged_batch(const Pass& pass, const HeadAssignment* assigned) {
+  return {*pass.targets, pass.images_seen, assigned, pass.ends_training};
+}
+
 }  // namespace
 
 template <class T>
-OwnedLoss owned_loss(const Site& site, const Loss& spec, const Pass& pass, View<const T> output) {
+OwnedLoss owned_loss(const Site& site,
+                     const Loss& spec,
+                     const Pass& pass,
+                     const HeadAssignment* assigned,
+                     View<const T> output) {
   const Targets& targets = *pass.targets;
   if (spec.form == LossForm::Boxes) {
     const HeadCost cost = for_each_judged_image(head_site(*site.network, site.layer),
-                                                {*pass.targets, pass.images_seen},
+                                                judged_batch(pass, assigned),
                                                 site.tile().owned,
                                                 output,
                                                 [](const Region&, const std::vector<double>&) {});
-    return {cost.squares, {cost.iou_losses, static_cast<double>(cost.matches)}};
+    return {cost.squares,
+            {cost.iou_losses, static_cast<double>(cost.matches)},
+            {cost.assigned_losses, static_cast<double>(cost.assigned)}};
   }
   double loss = 0;
   for_each_cell(site, targets, [&](Index n, Index c, Index row, Index col, int target) {
@@ -57,7 +67,7 @@ OwnedLoss owned_loss(const Site& site, const Loss& spec, const Pass& pass, View<
       loss -= spec.weight * std::log(std::max(value, kLeast));
     }
   });
-  return {loss, {}};
+  return {loss, {}, {}};
 }
 
 template <class T>
@@ -70,10 +80,15 @@ void add_loss_gradient(
 }
 
 template <class T>
-void add_head_gradient(const Site& site, const Pass& pass, View<const T> output, View<T> gradient) {
+void add_head_gradient(const Site& site,
+                       const Pass& pass,
+                       const HeadAssignment* assigned,
+                       View<const T> output,
+                       View<T> gradient) {
   const HeadSite head = head_site(*site.network, site.layer);
+  const double scale = is_assigned(head) ? pass.object_scale : pass.loss_scale;
   for_each_judged_image(head,
-                        {*pass.targets, pass.images_seen},
+                        judged_batch(pass, assigned),
                         site.tile().owned,
                         output,
                         [&](const Region& cells, const std::vector<double>& deltas) {
@@ -81,16 +96,20 @@ void add_head_gradient(const Site& site, const Pass& pass, View<const T> output,
                           std::vector<T> scaled(sent.size());
                           std::transform(
                               sent.begin(), sent.end(), scaled.begin(), [&](double delta) {
-                                return static_cast<T>(-pass.loss_scale * delta);
+                                return static_cast<T>(-scale * delta);
                               });
                           add_in(scaled.data(), cells, gradient);
                         });
 }
 
-template OwnedLoss owned_loss<float>(const Site&, const Loss&, const Pass&, View<const float>);
-template OwnedLoss owned_loss<double>(const Site&, const Loss&, const Pass&, View<const double>);
-template void add_head_gradient<float>(const Site&, const Pass&, View<const float>, View<float>);
-template void add_head_gradient<double>(const Site&, const Pass&, View<const double>, View<double>);
+template OwnedLoss owned_loss<float>(
+    const Site&, const Loss&, const Pass&, const HeadAssignment*, View<const float>);
+template OwnedLoss owned_loss<double>(
+    const Site&, const Loss&, const Pass&, const HeadAssignment*, View<const double>);
+template void add_head_gradient<float>(
+    const Site&, const Pass&, const HeadAssignment*, View<const float>, View<float>);
+template void add_head_gradient<double>(
+    const Site&, const Pass&, const HeadAssignment*, View<const double>, View<double>);
 template void add_loss_gradient<float>(
     const Site&, const Pass&, double, View<const float>, View<float>);
 template void add_loss_gradient<double>(

@@ -93,10 +93,21 @@ void expect_fitting_end(const Network& network, const ExportOptions& options) {
                     kind_name(network.layer(output_layer(network)).operation),
                     detects ? "give --raw for the maps before its heads" : "leave it out"));
   }
+  const std::vector<int> heads = output_layers(network);
+  if (options.as_yolox) {
+    for (const int head : heads) {
+      if (!std::holds_alternative<partitioner::YoloxHead>(network.layer(head).operation)) {
+        throw InputError(options.model,
+                         network.layer(head).line,
+                         fmt::format("--layout yolox is for networks with [yolox] heads, and this "
+                                     "one ends in [{}]: leave it out",
+                                     kind_name(network.layer(head).operation)));
+      }
+    }
+  }
   if (!detects || options.raw) {
     return;
   }
-  const std::vector<int> heads = output_layers(network);
   for (const int head : heads) {
     const Index first = head_counts(network, heads.front()).classes;
     const Index classes = head_counts(network, head).classes;
@@ -193,12 +204,14 @@ void add_outputs(GraphBuilder& graph,
     if (options.raw) {
       outputs.push_back(in);
     } else {
-      boxes.push_back(boxes_of_head(graph, network, layer, in));
+      boxes.push_back(options.as_yolox ? cells_of_head(graph, in)
+                                       : boxes_of_head(graph, network, layer, in));
     }
   }
   if (!boxes.empty()) {
     graph.begin("boxes");
-    outputs.push_back(graph.transpose(graph.concat(boxes, 1), {0, 2, 1}));
+    const GraphValue all = graph.concat(boxes, 1);
+    outputs.push_back(options.as_yolox ? all : graph.transpose(all, {0, 2, 1}));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     graph.output(outputs[i], fmt::format("output{}", i));

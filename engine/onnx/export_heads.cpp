@@ -12,6 +12,7 @@ using partitioner::kBoxValues;
 using partitioner::MapShape;
 using partitioner::RegionHead;
 using partitioner::YoloHead;
+using partitioner::YoloxHead;
 
 namespace {
 
@@ -136,6 +137,31 @@ GraphValue decoded(GraphBuilder& graph,
                 boxes.softmax ? graph.softmax(classes, kValueAxis) : logistic(classes));
 }
 
+// Of a [yolox].
+GraphValue decoded(GraphBuilder& graph,
+                   const YoloxHead& head,
+                   const MapShape& map,
+                   const Pixels& cell,
+                   const GraphValue& in) {
+  const GraphValue all = by_box(graph, in, 1);
+  const auto part = [&](Index begin, Index end) {
+    return graph.slice(all, kValueAxis, {begin, end});
+  };
+  const Pairs strides =
+      for_each_box(map, 1, [&](Index, Index, Index) { return std::pair(cell.x, cell.y); });
+  const Pairs corners = for_each_box(map, 1, [&](Index row, Index col, Index) {
+    return std::pair(static_cast<double>(col) * cell.x, static_cast<double>(row) * cell.y);
+  });
+  const GraphValue pixels = in_full(graph, "strides", strides);
+  return joined(
+      graph,
+      graph.binary(
+          "Add", graph.binary("Mul", part(0, kPlaces), pixels), in_full(graph, "corners", corners)),
+      graph.binary("Mul", graph.unary("Exp", part(kPlaces, kObjectness)), pixels),
+      graph.unary("Sigmoid", part(kObjectness, kBoxValues)),
+      graph.unary("Sigmoid", part(kBoxValues, kBoxValues + head.classes)));
+}
+
 // Of a [detection]: classes of each cell, objectness of its boxes, then their x, y, width, height.
 GraphValue decoded(GraphBuilder& graph,
                    const GridHead& head,
@@ -195,7 +221,19 @@ GraphValue boxes_of_head(GraphBuilder& graph,
   if (const auto* region = std::get_if<RegionHead>(&operation)) {
     return decoded(graph, anchor_boxes(*region, cell), map, cell, in);
   }
+  if (const auto* yolox = std::get_if<YoloxHead>(&operation)) {
+    const double stride = yolox->stride;
+    return decoded(graph, *yolox, map, stride > 0 ? Pixels{stride, stride} : cell, in);
+  }
   return decoded(graph, std::get<GridHead>(operation), network.image, in);
+}
+
+GraphValue cells_of_head(GraphBuilder& graph, const GraphValue& in) {
+  const GraphValue all = by_box(graph, in, 1);
+  return graph.concat(
+      {graph.slice(all, kValueAxis, {0, kObjectness}),
+       graph.unary("Sigmoid", graph.slice(all, kValueAxis, {kObjectness, in.shape[1]}))},
+      kValueAxis);
 }
 
 HeadCounts head_counts(const partitioner::Network& network, int layer) {
@@ -206,6 +244,9 @@ HeadCounts head_counts(const partitioner::Network& network, int layer) {
   }
   if (const auto* region = std::get_if<RegionHead>(&operation)) {
     return {map.rows * map.cols * std::ssize(region->anchors), region->classes};
+  }
+  if (const auto* yolox = std::get_if<YoloxHead>(&operation)) {
+    return {map.rows * map.cols, yolox->classes};
   }
   const auto& grid = std::get<GridHead>(operation);
   return {grid.side * grid.side * grid.boxes, grid.classes};

@@ -15,6 +15,10 @@ namespace tessera::engine {
                                        int layer,
                                        const GraphValue& in);
 
+// (N, cells, 5 + classes) of a [yolox] head: x, y, width and height as the network says them, then
+// objectness and the classes, which have been through a logistic.
+[[nodiscard]] GraphValue cells_of_head(GraphBuilder& graph, const GraphValue& in);
+
 struct HeadCounts {
   Index boxes = 0;
   Index classes = 0;

@@ -197,7 +197,7 @@ RgbPicture training_sheet(const BatchSource& training, Index step, Index passes)
         continue;
       }
       SheetPicture& picture = pictures.emplace_back(SheetPicture{pass, position});
-      for (const Box& box : target->boxes) {
+      for (const TargetBox& box : target->boxes) {
         picture.objects.push_back({{(box.centre_x - box.width / 2) * cols,
                                     (box.centre_y - box.height / 2) * rows,
                                     box.width * cols,

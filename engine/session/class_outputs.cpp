@@ -8,6 +8,7 @@
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/shell_word.h"
+#include "partitioner/network/channel_makers.h"
 #include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
@@ -63,19 +64,18 @@ std::string head_difference(const Network& network,
                             const Dataset& dataset) {
   const Index before = classes_of(network, head);
   const partitioner::MapShape& shape = network.shape(head);
-  const int layer = shape.rows * shape.cols > 1
-                        ? layer_of_channels(network, network.layer(head).inputs.front())
-                        : partitioner::kImage;
-  return fmt::format("has {} classes, {} tells {} apart: set classes={} in {}{}",
-                     dataset.classes(),
-                     model,
-                     before,
-                     dataset.classes(),
-                     place(network, head),
-                     layer < 0 ? ""
-                               : fmt::format(" and filters={} in {}",
-                                             channels_before_head(network, head, dataset.classes()),
-                                             place(network, layer)));
+  const ClassLayer change =
+      shape.rows * shape.cols > 1 ? class_layer(network, head, dataset.classes()) : ClassLayer{};
+  return fmt::format(
+      "has {} classes, {} tells {} apart: set classes={} in {}{}",
+      dataset.classes(),
+      model,
+      before,
+      dataset.classes(),
+      place(network, head),
+      change.layer < 0
+          ? ""
+          : fmt::format(" and filters={} in {}", change.channels, place(network, change.layer)));
 }
 
 bool is_head(const partitioner::Loss& loss) {
@@ -123,20 +123,30 @@ int layer_of_channels(const Network& network, int map) {
   return map;
 }
 
-Index channels_before_head(const Network& network, int head, Index classes) {
+ClassLayer class_layer(const Network& network, int head, Index classes) {
   const LayerSpec& spec = network.layer(head);
-  const partitioner::MapShape& map = network.shape(spec.inputs.front());
+  const int input = spec.inputs.front();
+  const partitioner::MapShape& map = network.shape(input);
+  if (std::holds_alternative<partitioner::YoloxHead>(spec.operation)) {
+    const auto makers = channel_makers(network, input, {partitioner::kBoxValues, map.channels});
+    const Index before = classes_of(network, head);
+    if (makers.size() != 1 || makers[0].channels.size() != before) {
+      return {};
+    }
+    return {makers[0].layer, network.shape(makers[0].layer).channels - before + classes};
+  }
+  const int layer = layer_of_channels(network, input);
   return std::visit(
-      [&](auto kind) -> Index {
+      [&](auto kind) -> ClassLayer {
         if constexpr (requires { head_channels(kind); }) {
           kind.classes = classes;
-          return head_channels(kind);
+          return {layer, head_channels(kind)};
         } else if constexpr (requires { head_values(kind); }) {
           kind.classes = classes;
-          return head_values(kind) / (map.rows * map.cols);
+          return {layer, head_values(kind) / (map.rows * map.cols)};
         } else {
           expects(false, "the layer is a head");
-          return 0;
+          return {};
         }
       },
       spec.operation);

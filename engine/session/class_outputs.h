@@ -31,10 +31,13 @@ void expect_output_for_each_class(const partitioner::Network& network,
 // What lies between passes channels on.
 [[nodiscard]] int layer_of_channels(const partitioner::Network& network, int map);
 
-// How many channels the map before a head has to have to tell so many classes apart.
-[[nodiscard]] Index channels_before_head(const partitioner::Network& network,
-                                         int head,
-                                         Index classes);
+// The layer with weights that has to have other channels for a head to tell so many classes apart,
+// and how many; kImage where no layer alone does.
+struct ClassLayer {
+  int layer = partitioner::kImage;
+  Index channels = 0;
+};
+[[nodiscard]] ClassLayer class_layer(const partitioner::Network& network, int head, Index classes);
 
 // The command that makes a model file fit a data set, for messages.
 [[nodiscard]] std::string adapt_command(const std::string& model, const std::string& data);

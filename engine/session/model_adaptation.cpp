@@ -135,17 +135,15 @@ class Adaptation {
     set(sections_.front(), "width", cols);
   }
 
-  // The layer alone that gives a map its channels gets so many.
-  void set_channels(int map, int reader, Index channels) {
-    const int layer = layer_of_channels(model_.network, map);
+  // The layer alone that gives what `reader` reads its channels gets so many.
+  void set_channels(int layer, int reader, Index channels) {
     if (layer < 0) {
       throw InputError(
           request_.model,
           model_.network.layer(reader).line,
-          fmt::format("[{}] needs {} channels for {} classes, and no layer alone gives "
-                      "it its channels: change the layers before it by hand",
+          fmt::format("[{}] needs other channels for {} classes, and no layer alone gives it "
+                      "its channels: change the layers before it by hand",
                       section_of(reader).name,
-                      channels,
                       data_.classes()));
     }
     const bool connected =
@@ -154,12 +152,12 @@ class Adaptation {
   }
 
   void set_head(int layer) {
-    const int input = model_.network.layer(layer).inputs.front();
+    const ClassLayer before = class_layer(model_.network, layer, data_.classes());
     set(section_of(layer), "classes", data_.classes());
     if (!value_in(section_of(layer), "counters_per_class").empty()) {
       set(section_of(layer), "counters_per_class", "");
     }
-    set_channels(input, layer, channels_before_head(model_.network, layer, data_.classes()));
+    set_channels(before.layer, layer, before.channels);
   }
 
   void set_outputs(int loss) {
@@ -173,7 +171,7 @@ class Adaptation {
                       shape.cols));
     }
     if (shape.channels != data_.classes()) {
-      set_channels(loss, loss, data_.classes());
+      set_channels(layer_of_channels(model_.network, loss), loss, data_.classes());
     }
   }
 

@@ -16,6 +16,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
   const Index passes = loader.passes();
   const std::vector<int> judged = output_layers(execution.network());
   double loss = 0;
+  LossSum by_objects;
   Pass pass;
   pass.training = false;
   for (Index step = 0; step < passes; ++step) {
@@ -24,6 +25,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
     execution.forward(pass);
     const PassOutcome outcome = exchange_loss(execution, pass, problem);
     loss += outcome.loss.total();
+    by_objects.add({.by_objects = outcome.loss.by_objects});
     if (outcome.stop_signal != 0) {
       throw Stopped(outcome.stop_signal);
     }
@@ -35,10 +37,10 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
       metric.accumulate(outputs, loader.targets());
     }
   }
-  if (std::isnan(loss)) {
+  if (std::isnan(loss + by_objects.mean(1))) {
     throw AgreedError("the loss is NaN: are some weights NaN?");
   }
-  result.loss = loss / static_cast<double>(result.pictures);
+  result.loss = loss / static_cast<double>(result.pictures) + by_objects.mean(1);
   result.values = metric.result();
   for (MetricValue& value : result.values) {
     value.value = execution.communicator().share(value.value);

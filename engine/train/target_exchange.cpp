@@ -63,7 +63,7 @@ void pack(const Targets& targets,
     const Head head = head_of(image);
     append(heads, std::span<const Head>(&head, 1));
     if (image) {
-      append(boxes, std::span<const Box>(image->boxes));
+      append(boxes, std::span<const TargetBox>(image->boxes));
     }
   }
 }
@@ -85,7 +85,7 @@ void unpack(const std::vector<std::byte>& heads,
       received.label = head.label;
     }
     for (std::int32_t box = 0; box < head.boxes; ++box) {
-      received.boxes.push_back(value_at<Box>(boxes, next++));
+      received.boxes.push_back(value_at<TargetBox>(boxes, next++));
     }
     image = std::move(received);
   }
@@ -135,7 +135,7 @@ void TargetExchange::run(Targets& targets) const {
   }
   send_all(outgoing, incoming, &Parcel::heads);
   for (Parcel& parcel : incoming) {
-    parcel.boxes.resize(count_boxes(parcel.heads) * sizeof(Box));
+    parcel.boxes.resize(count_boxes(parcel.heads) * sizeof(TargetBox));
   }
   send_all(outgoing, incoming, &Parcel::boxes);
   for (const Parcel& parcel : incoming) {

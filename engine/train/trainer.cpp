@@ -212,6 +212,11 @@ PassOutcome Trainer::outcome_of(const Pass& pass,
     problem = {PassProblem::Kind::Reported, *std::exchange(reported_, std::nullopt)};
   }
   PassOutcome mine = execution_.exchange_loss(pass, stop_signal(), problem);
+  // Others may be at another step: it counts as what images of this replica cost.
+  const double images = static_cast<double>(options_.training.batch) /
+                        static_cast<double>(options_.training.subdivisions) /
+                        execution_.plan().copies();
+  mine.loss = {mine.loss.mean(1 / images) * images};
   if (mine.problem && mine.problem->kind == PassProblem::Kind::Images) {
     void_step_ = true;
     mine.loss = {};  // of whatever images were there
@@ -330,6 +335,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
     void_step_ = false;
     execution_.parameters_under_way().clear_gradients();
     double loss = 0;
+    LossSum by_objects;
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       std::optional<std::string> problem;
       timed(times.load_s, [&] {
@@ -344,10 +350,11 @@ StepResult Trainer::run_step(DataLoader& loader) {
         if (has_loss_) {
           const PassOutcome outcome = outcome_of(pass, problem);
           loss += outcome.loss.total();
+          by_objects.add({.by_objects = outcome.loss.by_objects});
           result.stop_signal = outcome.stop_signal;
         }
       });
-      expect_finite_loss(loss);
+      expect_finite_loss(loss + by_objects.mean(1));
       timed_phase(times, &StepTimes::backward_s, &StepTimes::backward_exchange_s, [&] {
         execution_.clear_output_gradient();
         if (!has_loss_) {
@@ -356,7 +363,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
         execution_.backward(pass);
       });
     }
-    result.loss = loss / static_cast<double>(options_.training.batch);
+    result.loss = loss / static_cast<double>(options_.training.batch) + by_objects.mean(1);
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
     timed_phase(times, &StepTimes::update_s, &StepTimes::update_exchange_s, [&] { update(); });
   });

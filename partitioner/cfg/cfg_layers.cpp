@@ -393,6 +393,21 @@ ReadLayer read_detection(CfgOptions& options, int layer) {
   return {head, {layer - 1}};
 }
 
+ReadLayer read_yolox(CfgOptions& options, int layer) {
+  YoloxHead head;
+  head.classes = options.integer("classes", head.classes, 1, kMostClasses);
+  constexpr double kMostStride = 1 << 20;
+  head.stride = options.real("stride", head.stride, 0, kMostStride);
+  head.iou_normalizer = options.real("iou_normalizer", head.iou_normalizer, 0);
+  head.object_normalizer = options.real("obj_normalizer", head.object_normalizer, 0);
+  head.class_normalizer = options.real("cls_normalizer", head.class_normalizer, 0);
+  if (options.has("l1")) {
+    head.l1 = options.flag("l1", false);
+  }
+  head.most_boxes = options.integer("max", head.most_boxes, 1);
+  return {head, {layer - 1}};
+}
+
 struct Section {
   std::string_view name;
   std::string_view other_name;  // that Darknet has for it, too
@@ -417,6 +432,7 @@ constexpr Section kSections[] = {
     {"space_to_depth", "space_to_depth", read_space_to_depth},
     {"crop", "crop", read_crop},
     {"yolo", "yolo", read_yolo},
+    {"yolox", "yolox", read_yolox},
     {"region", "region", read_region},
     {"detection", "detection", read_detection},
 };

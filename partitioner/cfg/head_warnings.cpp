@@ -107,7 +107,8 @@ void warn_of_head(CfgOptions& options, const Network& network) {
   } else if (const auto* region = std::get_if<RegionHead>(&head.operation)) {
     warn_of_pixels(options, *region, head.output);
     warn_of_activation(options, network, false);
-  } else if (std::holds_alternative<GridHead>(head.operation)) {
+  } else if (std::holds_alternative<GridHead>(head.operation) ||
+             std::holds_alternative<YoloxHead>(head.operation)) {
     warn_of_activation(options, network, false);
   }
 }

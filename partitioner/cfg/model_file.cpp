@@ -13,6 +13,7 @@
 #include "partitioner/cfg/cfg_options.h"
 #include "partitioner/cfg/cfg_sections.h"
 #include "partitioner/network/input_sizes.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::partitioner {
 
@@ -180,7 +181,7 @@ void expect_inputs(CfgOptions& net, const MapShape& picture) {
 }
 
 bool is_head(const std::string& section) {
-  return section == "yolo" || section == "region" || section == "detection";
+  return section == "yolo" || section == "yolox" || section == "region" || section == "detection";
 }
 
 // Of a detector's [net].
@@ -280,6 +281,37 @@ void hold_until(Index steps, Network& network) {
   }
 }
 
+// Objects are given to the cells of all [yolox] sections together, and their losses are divided by
+// the number of these cells, which those of others are not.
+void expect_alike(const Network& network, const std::string& file) {
+  const std::vector<int> heads = assigned_heads(network);
+  const auto head_of = [&](int layer) {
+    return std::get<YoloxHead>(network.layer(layer).operation);
+  };
+  for (const Loss& loss : losses(network)) {
+    const int line = network.layer(loss.layer).line;
+    if (heads.empty()) {
+      return;
+    }
+    if (std::find(heads.begin(), heads.end(), loss.layer) == heads.end()) {
+      throw InputError(file,
+                       line,
+                       std::string("[") + kind_name(network.layer(loss.layer).operation) +
+                           "] has a loss of its own beside [yolox], which is not supported");
+    }
+    YoloxHead alike = head_of(loss.layer);
+    const YoloxHead first = head_of(heads.front());
+    alike.stride = first.stride;
+    if (alike != first) {
+      throw InputError(file,
+                       line,
+                       "[yolox] differs from the one in line " +
+                           std::to_string(network.layer(heads.front()).line) +
+                           ": all keys but stride must be the same in all of them");
+    }
+  }
+}
+
 // train_only_bn says it of all layers before, too.
 void hold_weights_where_told(Network& network) {
   bool held = false;
@@ -332,6 +364,7 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
         sections[static_cast<std::size_t>(last_frozen) + 1], last_frozen, name, model.network);
   }
   hold_weights_where_told(model.network);
+  expect_alike(model.network, name);
   return model;
 }
 

@@ -155,6 +155,7 @@ class StepPrices {
       case Phase::Statistics:
       case Phase::BackwardNormalize:  // in those that come before
       case Phase::Restore:
+      case Phase::Assign:
       case Phase::Loss:
       case Phase::Update:
         return 0;

@@ -57,6 +57,10 @@ class MessageBytes {
           add_both_ends(transfer);
         }
         break;
+      case TransferKind::Candidates:
+      case TransferKind::Assignments:
+        add_both_ends(transfer);
+        break;
       case TransferKind::ParameterGradient:  // in the buffers of the values
       case TransferKind::Loss:
         break;

@@ -2,7 +2,7 @@
 // judged by the boxes of an image. What they compute, and what they send back, is Darknet's:
 // `region` of YOLOv2 (Redmon, Farhadi 2016) and `detection` of YOLOv1 (Redmon et al. 2015) as
 // Redmon's program has them, `yolo` (Redmon, Farhadi 2018; Bochkovskiy et al. 2020) as
-// Bochkovskiy's has it.
+// Bochkovskiy's has it; `yolox` is that of its authors.
 //
 // Channels of `yolo` and `region`: for each anchor of the head x, y, width, height, objectness,
 // classes.
@@ -100,14 +100,38 @@ struct GridHead {
   friend bool operator==(const GridHead&, const GridHead&) = default;
 };
 
+// YOLOX (Ge et al. 2021): a cell says one box, without anchors, and SimOTA finds by what the cells
+// of all such heads say which of them is to become which object. Channels: x, y, logarithms of
+// width and height, objectness, classes; none has been through a logistic. x and y are counted in
+// cells from the cell's own corner, width and height in cells.
+struct YoloxHead {
+  Index classes = 80;
+  double stride = 0;  // pixels of the input from cell to cell; 0: as many as there are for a cell
+  double iou_normalizer = 5;  // what the losses of boxes, objectness and classes are multiplied by
+  double object_normalizer = 1;
+  double class_normalizer = 1;
+  std::optional<bool> l1 = {};  // the L1 loss of boxes counts, too; nothing: at the end of training
+  Index most_boxes = 90;        // of an image: later ones do not count
+  friend bool operator==(const YoloxHead&, const YoloxHead&) = default;
+};
+
+// The cells of a YoloxHead that an object may be given to: those whose middle is nearer to its
+// centre than this, across and down.
+inline constexpr double kCandidateStrides = 1.5;
+inline constexpr Index kCandidatesOfObject = 9;
+
 // Values of a box beside its classes.
 inline constexpr Index kBoxValues = 5;  // x, y, width, height, objectness
+inline constexpr Index kObjectnessChannel = 4;  // of them
 
 [[nodiscard]] inline Index head_channels(const YoloHead& head) {
   return static_cast<Index>(head.mask.size()) * (kBoxValues + head.classes);
 }
 [[nodiscard]] inline Index head_channels(const RegionHead& head) {
   return static_cast<Index>(head.anchors.size()) * (kBoxValues + head.classes);
+}
+[[nodiscard]] inline Index head_channels(const YoloxHead& head) {
+  return kBoxValues + head.classes;
 }
 [[nodiscard]] inline Index head_values(const GridHead& head) {
   return head.side * head.side * (head.classes + head.boxes * kBoxValues);

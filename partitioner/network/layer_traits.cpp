@@ -92,6 +92,11 @@ constexpr LayerTraits kRow<GridHead> = {.name = "detection",
                                         .channel_slice = ChannelSlice::AllChannels,
                                         .backward_reads_output = true,
                                         .loss = LossForm::Boxes};
+template <>
+constexpr LayerTraits kRow<YoloxHead> = {.name = "yolox",
+                                         .channel_slice = ChannelSlice::AllChannels,
+                                         .backward_reads_output = true,
+                                         .loss = LossForm::Boxes};
 
 template <std::size_t... i>
 constexpr auto rows(std::index_sequence<i...> /*kinds*/) {

@@ -120,6 +120,16 @@ std::vector<int> output_layers(const Network& network) {
   return heads.empty() ? std::vector<int>{output_layer(network)} : heads;
 }
 
+std::vector<int> assigned_heads(const Network& network) {
+  std::vector<int> heads;
+  for (const Loss& loss : losses(network)) {
+    if (std::holds_alternative<YoloxHead>(network.layer(loss.layer).operation)) {
+      heads.push_back(loss.layer);
+    }
+  }
+  return heads;
+}
+
 bool is_detector(const Network& network) {
   const std::vector<Loss> all = losses(network);
   return std::any_of(

@@ -46,6 +46,9 @@ struct Loss {
 // All layers that say something of an image: the heads of a detector, else the one above.
 [[nodiscard]] std::vector<int> output_layers(const Network& network);
 
+// The heads whose objects are assigned by what all of them say of an image ([yolox]); by layer.
+[[nodiscard]] std::vector<int> assigned_heads(const Network& network);
+
 // Whether the network finds objects: one of its losses is that of a head.
 [[nodiscard]] bool is_detector(const Network& network);
 

@@ -249,7 +249,8 @@ using Operation = std::variant<Convolution,
                                Crop,
                                YoloHead,
                                RegionHead,
-                               GridHead>;
+                               GridHead,
+                               YoloxHead>;
 
 // How a layer learns, where it does.
 struct LearningRules {

@@ -340,6 +340,16 @@ MapShape shape_of(const RegionHead& head, const Shapes& inputs) {
   return inputs[0];
 }
 
+MapShape shape_of(const YoloxHead& head, const Shapes& inputs) {
+  require_number("classes", head.classes);
+  require_number("max", head.most_boxes);
+  require(inputs[0].channels == head_channels(head),
+          "its input has " + text(inputs[0].channels) + " channels, but a box and " +
+              text(head.classes) + " classes take 5 + " + text(head.classes) + " = " +
+              text(head_channels(head)) + ": x, y, width, height, objectness, then the classes");
+  return inputs[0];
+}
+
 MapShape shape_of(const GridHead& head, const Shapes& inputs) {
   require_number("side", head.side);
   require_number("num", head.boxes);

@@ -197,6 +197,10 @@ Region required(const RegionHead& /*head*/, const Reading& reading, const Region
   return {output.images, {0, reading.in.channels}, output.rows, output.cols};
 }
 
+Region required(const YoloxHead& /*head*/, const Reading& reading, const Region& output) {
+  return {output.images, {0, reading.in.channels}, output.rows, output.cols};
+}
+
 Region required(const GridHead& /*head*/, const Reading& reading, const Region& output) {
   return whole_images(reading, output.images);
 }

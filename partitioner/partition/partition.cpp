@@ -91,6 +91,7 @@ class NetworkFingerprint : public Fingerprint {
   void operator()(const YoloHead& /*layer*/) {}
   void operator()(const RegionHead& /*layer*/) {}
   void operator()(const GridHead& /*layer*/) {}
+  void operator()(const YoloxHead& /*layer*/) {}
   void operator()(const AvgPool& /*layer*/) {}
   void operator()(const Dropout& /*layer*/) {}
   void operator()(const Cost& /*layer*/) {}

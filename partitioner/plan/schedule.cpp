@@ -75,6 +75,12 @@ class ScheduleMaker {
       case TransferKind::StatisticsGradient:
         statistics_[at(transfer.subject)].second = number;
         break;
+      case TransferKind::Candidates:
+        candidates_.push_back(number);
+        break;
+      case TransferKind::Assignments:
+        assignments_.push_back(number);
+        break;
       case TransferKind::Loss:
         losses_.push_back(number);
         break;
@@ -175,9 +181,23 @@ class ScheduleMaker {
     if (!options_.has_loss) {
       return;
     }
+    if (!candidates_.empty()) {
+      exchange(candidates_);
+      compute(Phase::Assign, kNoLayer);
+      exchange(assignments_);
+    }
     compute(Phase::Loss, kNoLayer);
     for (const TransferIndex transfer : losses_) {
       start(transfer);
+      finish(transfer);
+    }
+  }
+
+  void exchange(const std::vector<TransferIndex>& transfers) {
+    for (const TransferIndex transfer : transfers) {
+      start(transfer);
+    }
+    for (const TransferIndex transfer : transfers) {
       finish(transfer);
     }
   }
@@ -348,6 +368,8 @@ class ScheduleMaker {
   std::vector<std::vector<TransferIndex>>
       read_gradients_;  // by the layer that makes them, the last to do so
   std::vector<std::pair<TransferIndex, TransferIndex>> statistics_;  // by layer: forward, backward
+  std::vector<TransferIndex> candidates_;
+  std::vector<TransferIndex> assignments_;
   std::vector<TransferIndex> losses_;
   TransferIndex running_statistics_;
   std::vector<int> last_part_;        // by layer: of awaited_, counted from 1; 0 if there are none
@@ -367,6 +389,8 @@ const char* name_of(Phase phase) {
       return "statistics";
     case Phase::Activate:
       return "activate";
+    case Phase::Assign:
+      return "assign";
     case Phase::Loss:
       return "loss";
     case Phase::Restore:

@@ -32,6 +32,8 @@ enum class TransferKind {
   ParameterGradient,  // of a bucket, to the owners
   ParameterValue,     // of a bucket, from the owners to all who compute with them
   RunningStatistics,  // from the owners, where ranks normalise by statistics of their own
+  Candidates,         // what cells say that may get an object, to the rank that assigns them
+  Assignments,        // from there: which object each of them has got
 };
 [[nodiscard]] const char* name_of(TransferKind kind);
 // What a transfer's `subject` is, "map", "layer", ...; null: it has none.
@@ -48,6 +50,7 @@ struct Transfer {
   // For parameter gradients: with those of shift and scale of normalised layers, which are already
   // reduced over all ranks where these share batch statistics.
   bool normalized = true;
+  Index most_cells = 0;  // of candidates and assignments: that count of an image, at most
 
   // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers.
   std::vector<Message> messages = {};
@@ -75,6 +78,7 @@ enum class Phase {
   BackwardData,        // to gradients of the inputs
   BackwardWeights,     // part 0: cells summed at once; part 1: deferred ones
   Update,              // of a bucket
+  Assign,              // objects to cells of heads, of the images that a rank assigns them of
 };
 [[nodiscard]] const char* name_of(Phase phase);
 

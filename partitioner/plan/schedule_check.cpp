@@ -205,6 +205,14 @@ class ScheduleCheck {
                      transfer,
                      "is finished too late");
         break;
+      case TransferKind::Candidates:
+        expect_order(last(Phase::Forward, planned.subject), start, transfer, "starts too early");
+        expect_order(finish, first(Phase::Assign, kNoLayer), transfer, "is finished too late");
+        break;
+      case TransferKind::Assignments:
+        expect_order(last(Phase::Assign, kNoLayer), start, transfer, "starts too early");
+        expect_order(finish, first(Phase::Loss, kNoLayer), transfer, "is finished too late");
+        break;
       case TransferKind::Loss:
         expect_order(last(Phase::Loss, kNoLayer), start, transfer, "starts too early");
         break;

@@ -1,14 +1,24 @@
 #include "partitioner/plan/transfers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "partitioner/network/layer_traits.h"
+#include "partitioner/network/losses.h"
+#include "partitioner/plan/assigned_images.h"
 
 namespace tessera::partitioner {
 
 namespace {
 
-constexpr Index kLossBytes = 8;  // of a round
+constexpr Index kLossBytes = 8;        // of a round
+constexpr Index kAssignmentBytes = 4;  // the number of an object
+
+// The most that a message has.
+Index candidate_cells(const Transfer& transfer, const Payload& payload) {
+  const Region& cells = payload.cells();
+  return cells.images.size() * std::min(cells.rows.size() * cells.cols.size(), transfer.most_cells);
+}
 
 // Elements of parameters from one rank to another, and their bytes where these do not follow.
 class Elements {
@@ -76,6 +86,7 @@ class TransferLists {
         statistics(layer);
       }
     }
+    assignments();
     loss();
     for (const GradientBucket& layers : gradient_buckets(network_, plan_.gradient_reduction)) {
       bucket(layers);
@@ -146,6 +157,33 @@ class TransferLists {
       backward.messages = statistics_messages(plan_, layer, &Tile::backward);
     }
     add_transfer(std::move(backward));
+  }
+
+  // A list for each head; all ranks send before any waits.
+  void assignments() {
+    const std::vector<int> heads = assigned_heads(network_);
+    const std::vector<AssignedImages> assigned = assigned_images(network_, plan_);
+    for (const int layer : heads) {
+      const auto& head = std::get<YoloxHead>(network_.layer(layer).operation);
+      Transfer candidates{.kind = TransferKind::Candidates,
+                          .subject = layer,
+                          .most_cells = kCandidatesOfObject * head.most_boxes};
+      for (const AssignedImages& images : assigned) {
+        for (int from = 0; from < plan_.ranks; ++from) {
+          Region cells = plan_.tile(layer, from).owned;
+          cells.images = intersect(cells.images, images.images);
+          if (from != images.rank && !cells.empty()) {
+            candidates.messages.push_back({from, images.rank, Payload::cells(cells)});
+          }
+        }
+      }
+      Transfer answers = candidates;
+      answers.kind = TransferKind::Assignments;
+      answers.messages.clear();
+      answers.reversed = true;
+      answers.list_of = add_transfer(std::move(candidates));
+      add_transfer(std::move(answers));
+    }
   }
 
   // Each rank tells each other: how much it has to say, then what. Replicas that need not be at
@@ -242,6 +280,10 @@ const char* name_of(TransferKind kind) {
       return "batch statistics";
     case TransferKind::StatisticsGradient:
       return "statistics gradient";
+    case TransferKind::Candidates:
+      return "candidates";
+    case TransferKind::Assignments:
+      return "assignments";
     case TransferKind::Loss:
       return "loss";
     case TransferKind::ParameterGradient:
@@ -261,6 +303,8 @@ const char* subject_of(TransferKind kind) {
       return "map";
     case TransferKind::BatchStatistics:
     case TransferKind::StatisticsGradient:
+    case TransferKind::Candidates:
+    case TransferKind::Assignments:
       return "layer";
     case TransferKind::Loss:
       return "round";
@@ -287,6 +331,10 @@ Index message_bytes(const Plan& plan,
       return payload.channels().size() * kStatisticsNumbers * kStatisticsNumberBytes;
     case TransferKind::StatisticsGradient:
       return payload.channels().size() * kStatisticsGradientNumbers * kStatisticsNumberBytes;
+    case TransferKind::Candidates:
+      return candidate_cells(transfer, payload) * payload.cells().channels.size() * scalar_bytes;
+    case TransferKind::Assignments:
+      return candidate_cells(transfer, payload) * kAssignmentBytes;
     case TransferKind::Loss:
       return kLossBytes;
     case TransferKind::ParameterGradient:

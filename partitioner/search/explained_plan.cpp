@@ -66,6 +66,8 @@ double& part_of(TimeShares& time, TransferKind kind) {
     case TransferKind::ParameterValue:
     case TransferKind::RunningStatistics:
       return time.gradients_s;
+    case TransferKind::Candidates:
+    case TransferKind::Assignments:
     case TransferKind::Loss:
       return time.loss_s;
   }
@@ -82,7 +84,7 @@ double* part_of(TimeShares& time, const Plan& plan, const Action& action) {
   if (action.phase == Phase::Update) {
     return &time.update_s;
   }
-  return action.phase == Phase::Loss ? &time.loss_s : nullptr;
+  return action.phase == Phase::Assign || action.phase == Phase::Loss ? &time.loss_s : nullptr;
 }
 
 TimeShares simulated_shares(const StepCost& cost,
@@ -180,6 +182,7 @@ double PassSeconds::*seconds_of(Phase phase) {
     case Phase::Forward:
     case Phase::Statistics:
     case Phase::Activate:
+    case Phase::Assign:
     case Phase::Loss:
       return &PassSeconds::forward_s;
     case Phase::BackwardWeights:

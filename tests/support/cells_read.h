@@ -165,9 +165,10 @@ inline void read_cells(const partitioner::GridHead& /*kind*/,
 
 template <typename Head>
 requires(std::is_same_v<Head, partitioner::YoloHead> ||
-         std::is_same_v<Head, partitioner::RegionHead>) void read_cells(const Head& /*kind*/,
-                                                                        const Reader& reader,
-                                                                        const Cell& at) {
+         std::is_same_v<Head, partitioner::RegionHead> ||
+         std::is_same_v<Head, partitioner::YoloxHead>) void read_cells(const Head& /*kind*/,
+                                                                       const Reader& reader,
+                                                                       const Cell& at) {
   reader.read_all_if([&](const Cell& cell) { return cell.row == at.row && cell.col == at.col; });
 }
 

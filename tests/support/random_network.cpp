@@ -391,9 +391,29 @@ partitioner::RegionHead random_region(Draw& draw, Index classes) {
           .object_scale = 5};
 }
 
+// Objects are assigned to the cells of all of them together.
+void add_assigned_heads(Draw& draw, Network& network) {
+  const auto trunk = Index{network.size()};
+  const Index scales = draw.between(1, 3);
+  const partitioner::YoloxHead head{.classes = draw.between(1, 4),
+                                    .l1 = draw.chance(0.5),
+                                    .most_boxes = draw.among<Index>({2, 90})};
+  for (Index scale = 0; scale < scales; ++scale) {
+    const auto map = static_cast<int>(draw.between(0, trunk - 1));
+    add_layer(network,
+              Convolution{.filters = head_channels(head), .activation = Activation::Linear},
+              {map});
+    add_layer(network, head, {network.size() - 1});
+  }
+}
+
 }  // namespace
 
 void add_heads(Draw& draw, Network& network) {
+  if (draw.chance(0.25)) {
+    add_assigned_heads(draw, network);
+    return;
+  }
   const auto trunk = Index{network.size()};
   const Index branches = draw.between(1, 3);
   for (Index branch = 0; branch < branches; ++branch) {

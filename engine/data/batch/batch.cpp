@@ -190,7 +190,9 @@ Targets BatchSource::targets(Index step) const {
       const int label = dataset_.label(item);
       target = ImageTargets{.label = label < 0 ? std::nullopt : std::optional(label)};
       if (dataset_.has_boxes() && options_.rules.detects) {
-        target->boxes = boxes_at(step, position, item);
+        for (const Box& box : boxes_at(step, position, item)) {
+          target->boxes.push_back(converted<double>(box));
+        }
       }
     }
   }

@@ -133,6 +133,9 @@ Index most_objects(const partitioner::Network& network) {
     if (const auto* yolo = std::get_if<partitioner::YoloHead>(&layer.operation)) {
       most = std::min(most, yolo->most_boxes);
       boxes += cells * std::ssize(yolo->mask);
+    } else if (const auto* yolox = std::get_if<partitioner::YoloxHead>(&layer.operation)) {
+      most = std::min(most, yolox->most_boxes);
+      boxes += cells;
     } else if (const auto* region = std::get_if<partitioner::RegionHead>(&layer.operation)) {
       most = std::min(most, region->most_boxes);
       boxes += cells * std::ssize(region->anchors);

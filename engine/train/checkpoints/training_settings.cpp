@@ -245,6 +245,16 @@ class LayerSettings {
     add("noobject_scale", no_objects);
     add("class_scale", of_classes);
   }
+  void operator()(const partitioner::YoloxHead& head) {
+    const auto& [classes, stride, boxes, objectness, of_classes, l1, most_boxes] = head;
+    add("classes", classes);
+    add("stride", stride);
+    add("iou_normalizer", boxes);
+    add("obj_normalizer", objectness);
+    add("cls_normalizer", of_classes);
+    add("l1", l1 ? static_cast<int>(*l1) : -1);
+    add("max", most_boxes);
+  }
   void operator()(const partitioner::GridHead& head) {
     const auto& [side,
                  boxes,

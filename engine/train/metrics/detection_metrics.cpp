@@ -78,7 +78,7 @@ void DetectionMetrics::accumulate(const Outputs& outputs, const Targets& targets
       found.push_back({0, each.label, pixels(each.box, image_), each.score});
     }
     std::vector<TrueBox> truth;
-    for (const Box& object : targets[n]->boxes) {
+    for (const TargetBox& object : targets[n]->boxes) {
       const PixelBox box =
           pixels({object.centre_x, object.centre_y, object.width, object.height}, image_);
       truth.push_back({0, object.label, box, box.width * box.height, object.ignored});

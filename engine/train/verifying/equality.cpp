@@ -24,8 +24,9 @@ using partitioner::ParameterKind;
 // All that a pass computes, whole, on rank 0.
 template <class T>
 struct Outcome {
-  std::vector<std::vector<T>> maps;               // by layer
-  std::map<int, std::vector<T>> argmax;           // of max-pool layers
+  std::vector<std::vector<T>> maps;         // by layer
+  std::map<int, std::vector<T>> argmax;     // of max-pool layers
+  std::vector<std::vector<float>> objects;  // of heads: 1 and the object that a cell has got, or 0
   std::map<std::string, std::vector<T>> tensors;  // loss, gradients, statistics
 };
 
@@ -90,8 +91,8 @@ Index fewest_classes(const partitioner::Network& network,
 }
 
 // From 0 to 4 boxes of all sizes, which reach outside the image as real ones do.
-std::vector<Box> draw_boxes(Index image, Index classes, std::uint64_t seed) {
-  std::vector<Box> boxes;
+std::vector<TargetBox> draw_boxes(Index image, Index classes, std::uint64_t seed) {
+  std::vector<TargetBox> boxes;
   const auto draw = [&](std::uint64_t of_box) {
     return random_bits(seed, 4, static_cast<std::uint64_t>(image), of_box);
   };
@@ -149,6 +150,23 @@ void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
   }
 }
 
+// In the channel of objectness of each head that objects are assigned to, 0 elsewhere.
+template <class T>
+std::vector<float> gather_objects(Execution<T>& execution, int layer) {
+  const Region& owned = execution.plan().tile(layer, execution.communicator().rank()).owned;
+  Tensor<T> objects(owned);
+  const HeadAssignment& assigned = *execution.assigned(layer);
+  for (std::size_t n = 0; n < assigned.size(); ++n) {
+    for (const AssignedCell& cell : assigned[n]) {
+      objects.view().at(
+          static_cast<Index>(n), partitioner::kBoxValues - 1, cell.at.row, cell.at.col) =
+          static_cast<T>(cell.object + 1);
+    }
+  }
+  const std::vector<T> whole = execution.gather_cells(layer, View<const T>(objects.view()));
+  return {whole.begin(), whole.end()};
+}
+
 template <class T>
 Outcome<T> run(const EqualityOptions& options,
                const partitioner::Partition& partition,
@@ -180,7 +198,10 @@ Outcome<T> run(const EqualityOptions& options,
   execution.clear_output_gradient();
   if (!losses.empty()) {
     outcome.tensors["loss"] = {
-        static_cast<T>(execution.exchange_loss(pass).loss.total() * pass.loss_scale)};
+        static_cast<T>(execution.exchange_loss(pass).loss.mean(pass.loss_scale))};
+    for (const int head : assigned_heads(network)) {
+      outcome.objects.push_back(gather_objects(execution, head));
+    }
   } else {
     execution.scatter_output_gradient(
         root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});
@@ -316,7 +337,7 @@ void compare_tensor(const std::string& name,
                     difference(values(outcomes.tiled_double), reference, scale),
                     difference(values(outcomes.tiled_single), reference, scale),
                     difference(values(outcomes.one_single), reference, scale)};
-  const bool flipped = report.flipped_signs + report.flipped_argmax > 0;
+  const bool flipped = report.flipped_signs + report.flipped_argmax + report.other_objects > 0;
   const double single_bound =
       std::max(kSingleErrorRatio * line.one_tile_single_error, flipped ? kFlipBound : kSingleFloor);
   const double double_bound =
@@ -371,6 +392,11 @@ void compare_maps(const partitioner::Network& network,
       report.flipped_signs += count_flipped_signs(outcomes.tiled_single.maps[i], one);
       report.single_flipped_signs += count_flipped_signs(one, outcomes.one_double.maps[i]);
     }
+  }
+  for (std::size_t i = 0; i < outcomes.one_single.objects.size(); ++i) {
+    const std::vector<float>& one = outcomes.one_single.objects[i];
+    report.other_objects += count_different_bits(outcomes.tiled_single.objects[i], one);
+    report.single_other_objects += count_different_bits(one, outcomes.one_double.objects[i]);
   }
   for (const auto& [layer, argmax] : outcomes.one_single.argmax) {
     const std::vector<float>& tiled = outcomes.tiled_single.argmax.at(layer);

@@ -24,7 +24,7 @@ inline constexpr double kSingleErrorRatio =
 // differ by the same ratio of it, even if that is more than kDoubleBound.
 inline constexpr double kDoubleRounding = 0x1p-29;  // of what single precision rounds
 inline constexpr double kSingleFloor = 1e-5;        // errors that are not worth a ratio
-// A sign or an argmax that rounding flips in one of two runs and not in the other moves gradients
+// A sign, an argmax or the object of a cell that rounding flips in one of two runs and not in the other moves gradients
 // by some percent of their largest element; where any did, that is the bound, and the number of
 // flips is shown.
 inline constexpr double kFlipBound = 0.1;
@@ -47,6 +47,8 @@ struct EqualityReport {
   Index single_flipped_signs =
       0;  // of one tile, between single and double: what rounding does by itself
   Index single_flipped_argmax = 0;
+  Index other_objects = 0;  // of cells of [yolox] heads that have got another one, or none
+  Index single_other_objects = 0;
   bool bits_must_agree = true;  // direct kernels, no batch normalisation
   bool within_bounds = true;
 };

@@ -89,7 +89,7 @@ void check_boxes(const VectorJacobianOptions& options, const NamedTensor& boxes,
     throw InputError(options.source,
                      0,
                      "tensor 'boxes' is for networks whose losses are all those of heads "
-                     "([yolo], [region], [detection]): give 'output_gradient' instead");
+                     "([yolo], [yolox], [region], [detection]): give 'output_gradient' instead");
   }
   if (boxes.shape.size() != 3 || boxes.shape[0] != batch || boxes.shape[2] != kBoxNumbers) {
     throw InputError(options.source,
@@ -114,13 +114,10 @@ Targets share_boxes(const NamedTensors& in, Index batch, const Communicator& com
     for (Index i = 0; i < of_image; i += kBoxNumbers) {
       const double* box = numbers.data() + n * of_image + i;
       if (box[0] < 0) {
-        break;
+        continue;
       }
-      targets[static_cast<std::size_t>(n)]->boxes.push_back({static_cast<int>(box[0]),
-                                                             static_cast<float>(box[1]),
-                                                             static_cast<float>(box[2]),
-                                                             static_cast<float>(box[3]),
-                                                             static_cast<float>(box[4])});
+      targets[static_cast<std::size_t>(n)]->boxes.push_back(
+          {static_cast<int>(box[0]), box[1], box[2], box[3], box[4]});
     }
   }
   return targets;
@@ -133,15 +130,21 @@ void put_heads(const partitioner::Network& network,
                Execution<T>& execution,
                NamedTensors& out) {
   const Index batch = execution.plan().batch;
+  put(out, "loss", {1}, std::vector<double>{execution.exchange_loss(pass).loss.mean(1)});
   for (const partitioner::Loss& loss : losses(network)) {
     const std::string layer = std::to_string(loss.layer);
     const Region& owned = execution.plan().tile(loss.layer, execution.communicator().rank()).owned;
     Tensor<T> deltas(owned);
-    for_each_judged_image(head_site(network, loss.layer),
-                          {*pass.targets, pass.images_seen},
+    const HeadSite site = head_site(network, loss.layer);
+    const double scale = is_assigned(site) ? execution.object_scale() : 1;
+    for_each_judged_image(site,
+                          {*pass.targets, pass.images_seen, execution.assigned(loss.layer)},
                           owned,
                           View<const T>(execution.map(loss.layer)),
-                          [&](const Region& cells, const std::vector<double>& values) {
+                          [&](const Region& cells, std::vector<double> values) {
+                            for (double& value : values) {
+                              value *= scale;
+                            }
                             const std::vector<T> plain = converted<T>(values);
                             copy_in(plain.data(), cells, deltas.view());
                           });
@@ -154,7 +157,6 @@ void put_heads(const partitioner::Network& network,
         map_shape(network, loss.layer, batch),
         execution.gather_cells(loss.layer, View<const T>(deltas.view())));
   }
-  put(out, "loss", {1}, std::vector<double>{execution.exchange_loss(pass).loss.total()});
 }
 
 // Whether `in` asks for the outputs alone of a network that has several.

@@ -29,12 +29,12 @@ struct VectorJacobianOptions {
   std::string source = "the input";  // where the tensors are from, for messages
 };
 
-// Of a network with heads, with "boxes" (N, M, 5: class, x, y, width, height, from 0 to 1; a class
-// of -1 ends an image's list) in `in`: no "output_gradient" then, since what is sent back is what
+// Of a network with heads, with "boxes" (N, M, 5: class, x, y, width, height, from 0 to 1; rows
+// of a class of -1 are none) in `in`: no "output_gradient" then, since what is sent back is what
 // the boxes say. Besides the rest, the result has "output.I" and "delta.I" (N, C, H, W; Darknet's,
-// which is where the values are to move) for each head I, a layer's index; "loss", Darknet's cost,
-// added over heads; and gradients are those of a sum over images: what Darknet's updates add up to,
-// with the opposite sign.
+// which is where the values are to move; minus the slopes of the loss for [yolox]) for each head I,
+// a layer's index; "loss", Darknet's cost or the loss of [yolox], added over heads; and gradients
+// are those of a sum over images: what Darknet's updates add up to, with the opposite sign.
 //
 // Of a network with several ends, whose maps no layer reads, without "output_gradient" in `in`: the
 // result is the map of each, "output.I" (N, C, H, W) of layer I, and nothing else.

@@ -68,11 +68,12 @@ void check_deltas(const std::string& head,
   Tensor<double> output(map);
   head_forward<double>(site, input.view(), map, output.view());
   engine::HeadCost cost;
+  const engine::Targets targets{engine::ImageTargets{.boxes = {engine::converted<double>(object)}}};
   const std::vector<double> deltas = engine::sent_back<double>(
       site,
       output.view(),
       map,
-      engine::head_deltas<double>(site, output.view(), map, {object}, images_seen, cost));
+      engine::head_deltas<double>(site, output.view(), map, {targets, images_seen}, cost));
   REQUIRE(deltas.size() == values.size());
   std::vector<double> moved = values;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -46,6 +46,7 @@ std::vector<Network> one_of_each() {
   add(YoloHead{.classes = 3, .anchors = {{2, 2}}, .mask = {0}});
   add(RegionHead{.classes = 3, .anchors = {{2, 2}}});
   networks.push_back(of_one_cell(GridHead{.side = 1, .classes = 3}));
+  add(YoloxHead{.classes = 3});
   return networks;
 }
 
