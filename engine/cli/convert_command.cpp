@@ -117,7 +117,9 @@ void convert_weights(const ConvertCommand& command) {
     warn_of_lost_preparation(command, preparation);
     return;
   }
-  const Optimizer<float> fresh(model.training, parameters, 0);
+  partitioner::TrainingOptions training = model.training;
+  training.ema_decay = 0;  // what was read are averages, where there are any
+  const Optimizer<float> fresh(training, parameters, 0);
   save_checkpoint(command.to,
                   {.step = 0,
                    .seed = 1,

@@ -16,6 +16,7 @@
 #include "engine/session/model_setup.h"
 #include "engine/session/multi_scale.h"
 #include "engine/session/planning.h"
+#include "engine/train/optimizer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/text/explain.h"
@@ -59,7 +60,7 @@ Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& m
   return {.model = command.model,
           .batch = command.batch > 0 ? command.batch : training.batch / training.subdivisions,
           .passes = command.batch > 0 ? 1 : training.subdivisions,
-          .adam = training.adam,
+          .trained = trained_arrays(training),
           .kept = {.is_on = command.keeps_state}};
 }
 
@@ -315,7 +316,7 @@ void run_plan(const PlanCommand& command) {
     fmt::print(stderr, "tessera: warning: the plan breaks an invariant: {}\n", violation);
   }
   partitioner::ReportOptions options =
-      report_options(command.model, network, plan, model.training.adam);
+      report_options(command.model, network, plan, trained_arrays(model.training));
   options.program_bytes = profiled_program_bytes(command.partition, ranks);
   options.tile_statistics =
       command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;

@@ -54,7 +54,7 @@ void regrid_elements(const Communicator& communicator,
         const std::span<const T> sent = place_of(source, elements, mine);
         if (target.rank != rank) {
           communicator.post_send(requests, target.rank, kParameterRegridTag, std::as_bytes(sent));
-        } else {
+        } else if (mine != now) {
           std::copy(sent.begin(), sent.end(), place_of(target, elements, now).begin());
         }
       });

@@ -14,7 +14,7 @@
 namespace tessera::engine {
 
 // `from` has each element once; `mine` is this rank's array of it, `now` that of `to`, which this
-// assigns. All ranks call this together.
+// assigns. Both may be the same, where elements stay where they are. All ranks call this together.
 template <class T>
 void regrid_elements(const Communicator& communicator,
                      const std::vector<PlacedRun>& from,

@@ -168,7 +168,7 @@ class Restoration {
         same_plan_(found.plan == fingerprint(plan) && found.copies == plan.copies()) {}
 
   void give_arrays() {
-    for (const ArrayName& array : arrays_of(plan_, trainer_.optimizer().adam())) {
+    for (const ArrayName& array : arrays_of(plan_, trainer_.optimizer().trained())) {
       if (found_.copies == 1) {
         give(array, places(array, std::nullopt), place(array).data());
       } else if (same_plan_) {
@@ -242,8 +242,9 @@ class Restoration {
     OptimizerState<float>& state = trainer_.optimizer().states()[tensor];
     return array.kind == ArrayKind::Values
                ? trainer_.execution().parameters().all()[tensor].values.span()
-           : array.kind == ArrayKind::First ? state.first.span()
-                                            : state.second.span();
+           : array.kind == ArrayKind::Average ? state.average.span()
+           : array.kind == ArrayKind::First   ? state.first.span()
+                                              : state.second.span();
   }
 
   void give(const ArrayName& array, const std::vector<PlacedRun>& to, float* now) {
@@ -307,8 +308,10 @@ class Restoration {
   std::optional<std::string> problem_;
 };
 
-bool is_complete(const FoundStep& step, const partitioner::Plan& plan, bool adam) {
-  for (const ArrayName& array : arrays_of(plan, adam)) {
+bool is_complete(const FoundStep& step,
+                 const partitioner::Plan& plan,
+                 const partitioner::TrainedArrays& trained) {
+  for (const ArrayName& array : arrays_of(plan, trained)) {
     const auto& shape = plan.parameters[static_cast<std::size_t>(array.tensor)].shape;
     for (int copy = 0; copy < step.copies; ++copy) {
       if (!covering(step, in_copy(array, copy), shape.channels * shape.row)) {
@@ -330,10 +333,11 @@ std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
   const auto mine = devices.begin() + communicator.rank();
   const bool reads = std::find(devices.begin(), mine, *mine) == mine;
   const ReadHere here =
-      reads ? read_here(folder, fingerprint(network), trainer.optimizer().adam()) : ReadHere();
+      reads ? read_here(folder, fingerprint(network), trainer.optimizer().trained().adam)
+            : ReadHere();
   const FoundSteps steps = found_steps(texts_of_ranks(communicator, announced(here)));
   const auto newest = std::find_if(steps.begin(), steps.end(), [&](const auto& step) {
-    return is_complete(step.second, plan, trainer.optimizer().adam());
+    return is_complete(step.second, plan, trainer.optimizer().trained());
   });
   if (newest == steps.end()) {
     return std::nullopt;

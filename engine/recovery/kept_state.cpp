@@ -47,7 +47,7 @@ class KeptState::Files {
     KeptText text{.network = fingerprint(network),
                   .start = start_,
                   .plan = fingerprint(plan),
-                  .adam = trainer.optimizer().adam(),
+                  .adam = trainer.optimizer().trained().adam,
                   .copies = plan.copies(),
                   .first_learns = plan.replicas.sync.mode == partitioner::SyncMode::ParameterRank};
     const auto make = [&](const char* name, const std::vector<KeptPart>& parts, KeptFile& kept) {
@@ -126,7 +126,7 @@ class KeptState::Files {
   };
 
   void lay_out(const Communicator& communicator) {
-    const bool adam = trainer_.optimizer().adam();
+    const partitioner::TrainedArrays trained = trainer_.optimizer().trained();
     const partitioner::SecondPlaces places(
         plan_, texts_of_ranks(communicator, own_device(folder_, communicator)));
     Index own = 0;
@@ -134,7 +134,7 @@ class KeptState::Files {
       own += std::ssize(array);
     }
     const std::vector<Index> own_of_ranks = communicator.of_ranks(own);
-    own_parts_ = owned_parts(plan_, adam, rank_, own);
+    own_parts_ = owned_parts(plan_, trained, rank_, own);
     for (const KeptPart& part : own_parts_) {
       const int keeper = places.keeper(rank_, part);
       if (keeper >= 0 && !is_gathered_by(plan_, part, keeper)) {
@@ -147,7 +147,7 @@ class KeptState::Files {
     for (int from = 0; from < communicator.size(); ++from) {
       Arrival arrival{.from = from};
       for (const KeptPart& part :
-           owned_parts(plan_, adam, from, own_of_ranks[static_cast<std::size_t>(from)])) {
+           owned_parts(plan_, trained, from, own_of_ranks[static_cast<std::size_t>(from)])) {
         if (places.keeper(from, part) != rank_) {
           continue;
         }
@@ -192,7 +192,9 @@ class KeptState::Files {
     }
     const OptimizerState<float>& state = trainer_.optimizer().states()[tensor];
     const Index at = place_in_state(plan_.parameters[tensor], rank_, part.elements);
-    const Array<float>& array = part.array.kind == ArrayKind::First ? state.first : state.second;
+    const Array<float>& array = part.array.kind == ArrayKind::Average ? state.average
+                                : part.array.kind == ArrayKind::First ? state.first
+                                                                      : state.second;
     return {array.data() + at, size};
   }
 

@@ -101,7 +101,7 @@ std::optional<KeptPart> parse_part(const json& part) {
   const int kind = small_count_in(part.at(1));
   const int copy = small_count_in(part.at(2));
   const Range elements{count_in(part.at(3)), count_in(part.at(4))};
-  if (tensor < 0 || kind < 0 || kind > static_cast<int>(ArrayKind::OfRank) || copy < 0 ||
+  if (tensor < 0 || kind < 0 || kind > static_cast<int>(ArrayKind::Average) || copy < 0 ||
       elements.begin < 0 || elements.end < elements.begin) {
     return std::nullopt;
   }

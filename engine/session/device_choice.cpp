@@ -12,6 +12,7 @@
 #include "engine/session/model_setup.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
+#include "engine/train/optimizer.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/search/best_partition.h"
 #include "partitioner/text/device_names.h"
@@ -281,7 +282,7 @@ PredictedChoice predict_choice(const TrainingRequest& request, const SessionObse
   const Workload workload{.model = request.model,
                           .batch = training.batch / training.subdivisions,
                           .passes = training.subdivisions,
-                          .adam = training.adam};
+                          .trained = trained_arrays(training)};
   const int devices = partitioner::read_cluster_profile(request.partition.cluster).size();
   const DeviceChoice choice(request.devices.value(),
                             request.partition,

@@ -43,10 +43,10 @@ std::vector<Index> program_bytes_of_ranks(const Communicator& communicator) {
 partitioner::ReportOptions report_options(const std::string& model,
                                           const partitioner::Network& network,
                                           const partitioner::Plan& plan,
-                                          bool adam) {
+                                          const partitioner::TrainedArrays& trained) {
   partitioner::ReportOptions options;
   options.model = model;
-  options.memory.adam = adam;
+  options.memory.trained = trained;
   options.memory.picture_batches = 1;
   options.memory.program_bytes = partitioner::kUsualProgramBytes;
   options.workspace_bytes = workspace_bytes_of_ranks(network, plan, true);

@@ -29,7 +29,7 @@ namespace tessera::engine {
 [[nodiscard]] partitioner::ReportOptions report_options(const std::string& model,
                                                         const partitioner::Network& network,
                                                         const partitioner::Plan& plan,
-                                                        bool adam);
+                                                        const partitioner::TrainedArrays& trained);
 
 // What the machine of this rank has left for programs beside what the plan takes on all ranks
 // there, as the kernel estimates it. All ranks call this together.

@@ -143,7 +143,7 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.cost.passes = workload.passes;
   options.cost.has_loss = !losses(network).empty();
   options.cost.kept = workload.kept;
-  options.cost.adam = workload.adam;
+  options.cost.trained = workload.trained;
   options.kernels = choose_kernels(network, request.kernels.value_or(request.default_kernels));
   options.reader = requested_reader(request, ranks);
   options.gradient_reduction.compression =
@@ -151,7 +151,7 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.chooses_optimizer = workload.kept.is_on;
   options.memory.kept = workload.kept;
   options.memory.training = workload.training;
-  options.memory.adam = workload.adam;
+  options.memory.trained = workload.trained;
   options.memory.picture_batches = 1;
   options.memory.decoding_bytes = workload.decoding_bytes;
   options.memory.data_bytes = workload.data_bytes;

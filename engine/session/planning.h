@@ -21,7 +21,7 @@ struct Workload {
   Index batch = 1;    // images of one pass
   Index passes = 1;   // of one step
   bool training = true;
-  bool adam = false;
+  partitioner::TrainedArrays trained = {};
   partitioner::StateKeeping kept = {};  // see engine/recovery
   // What pictures take on ranks that read, where that is known.
   Index decoding_bytes = partitioner::kUsualDecodingBytes;

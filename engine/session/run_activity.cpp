@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/train/optimizer.h"
 #include "partitioner/plan/kept_parts.h"
 
 namespace tessera::engine {
@@ -10,10 +11,10 @@ namespace {
 
 // What may have to reach the disk before a checkpoint is written: the one before it, the best
 // weights, and itself.
-Index saved_bytes(const partitioner::Plan& plan, bool adam) {
+Index saved_bytes(const partitioner::Plan& plan, const partitioner::TrainedArrays& trained) {
   constexpr Index kFiles = 3;
   Index elements = 0;
-  for (const partitioner::ArrayName& array : arrays_of(plan, adam)) {
+  for (const partitioner::ArrayName& array : arrays_of(plan, trained)) {
     const auto& shape = plan.parameters[static_cast<std::size_t>(array.tensor)].shape;
     elements += shape.channels * shape.row;
   }
@@ -28,7 +29,7 @@ TrainingObserver activity_begins(const TellActivity& tell,
   if (!tell) {
     return {};
   }
-  const auto save = [&tell, bytes = saved_bytes(plan, training.adam)](Index /*step*/) {
+  const auto save = [&tell, bytes = saved_bytes(plan, trained_arrays(training))](Index /*step*/) {
     tell({.kind = RunActivity::Kind::Saving, .bytes = bytes});
   };
   const auto test = [&tell, batch = std::max<Index>(training.batch, 1)](Index pictures) {

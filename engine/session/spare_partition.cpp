@@ -4,6 +4,7 @@
 #include "engine/session/planning.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
+#include "engine/train/optimizer.h"
 
 namespace tessera::engine {
 
@@ -23,7 +24,7 @@ partitioner::Partition spare_partition(const TrainingRequest& asked,
       {.model = request.model,
        .batch = training.batch / training.subdivisions,
        .passes = training.subdivisions,
-       .adam = training.adam,
+       .trained = trained_arrays(training),
        .kept = {.is_on = true, .devices = devices}});
 }
 

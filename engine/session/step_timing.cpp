@@ -207,7 +207,7 @@ TimedSteps time_steps(const TimingRequest& request,
   model.network = agreed(
       communicator, [&] { return frozen(resized(model.network, request.size), request.freeze); });
   const Workload workload{
-      .model = request.model, .batch = request.batch, .adam = model.training.adam};
+      .model = request.model, .batch = request.batch, .trained = trained_arrays(model.training)};
   const partitioner::Partition partition =
       agreed_partition(model.network, request.partition, workload, communicator, messages);
   const partitioner::Plan plan = make_plan(model.network, partition, request.batch);
@@ -226,7 +226,7 @@ TimedSteps time_steps(const TimingRequest& request,
                  }
                }));
   partitioner::ReportOptions options =
-      report_options(request.model, model.network, plan, model.training.adam);
+      report_options(request.model, model.network, plan, trained_arrays(model.training));
   options.program_bytes = program_bytes;
   expect_memory(model.network, plan, options, communicator);
   partitioner::TrainingOptions training = model.training;

@@ -17,6 +17,7 @@
 #include "engine/session/training_start.h"
 #include "engine/train/data_loader.h"
 #include "engine/train/metrics/make_metric.h"
+#include "engine/train/optimizer.h"
 #include "partitioner/network/losses.h"
 #include "partitioner/text/plan_words.h"
 
@@ -343,7 +344,7 @@ Workload TrainingSetup::workload(Index images) const {
   return {.model = request_.model,
           .batch = images,
           .passes = training_.subdivisions,
-          .adam = training_.adam,
+          .trained = trained_arrays(training_),
           .kept = kept_,
           .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
           .data_bytes = needs_ ? needs_->data_bytes : 0,
@@ -365,7 +366,7 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Pla
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Network& network,
                                                           const partitioner::Plan& plan) const {
   partitioner::ReportOptions options =
-      report_options(request_.model, network, plan, training_.adam);
+      report_options(request_.model, network, plan, trained_arrays(training_));
   options.tile_statistics =
       batch_norm() == BatchNormMode::PerTile && busy_ranks(partition_).size() > 1;
   options.program_bytes = program_bytes_;

@@ -29,19 +29,20 @@ std::vector<float> owned_part(const Parameter<float>& parameter, int rank) {
 
 CarriedState::CarriedState(const partitioner::Plan& plan, Trainer* trainer) {
   for (const partitioner::ParameterPlan& parameter : plan.parameters) {
-    tensors_.push_back({parameter, {}, {}, {}});
+    tensors_.push_back({parameter, {}, {}, {}, {}});
   }
   if (trainer == nullptr) {
     return;
   }
   steps_ = trainer->steps_done();
-  adam_ = trainer->optimizer().adam();
+  trained_ = trainer->optimizer().trained();
   const auto& parameters = trainer->execution().parameters().all();
   const int rank = trainer->execution().communicator().rank();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     tensors_[i].values = owned_part(parameters[i], rank);
     tensors_[i].first = copy_of(trainer->optimizer().states()[i].first);
     tensors_[i].second = copy_of(trainer->optimizer().states()[i].second);
+    tensors_[i].average = copy_of(trainer->optimizer().states()[i].average);
   }
 }
 
@@ -50,7 +51,7 @@ void CarriedState::give(const partitioner::Plan& plan,
                         const Communicator& communicator) const {
   expects(plan.parameters.size() == tensors_.size(), "plans are of the same network");
   const Index steps = communicator.share(steps_);
-  const bool adam = communicator.share(adam_);
+  const partitioner::TrainedArrays trained = communicator.share(trained_);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = tensors_[i];
     const partitioner::ParameterPlan& now = plan.parameters[i];
@@ -66,13 +67,16 @@ void CarriedState::give(const partitioner::Plan& plan,
       regrid_elements(communicator, from, mine.data(), to, place);
     };
     carry(tensor.values, owned_alone(tensor.plan), held_values(now), nullptr);
+    const std::vector<PlacedRun> from = owned_states(tensor.plan);
+    const std::vector<PlacedRun> to = all_states(now);
     if (is_learnt(now)) {
-      const std::vector<PlacedRun> from = owned_states(tensor.plan);
-      const std::vector<PlacedRun> to = all_states(now);
       carry(tensor.first, from, to, &OptimizerState<float>::first);
-      if (adam) {
+      if (trained.adam) {
         carry(tensor.second, from, to, &OptimizerState<float>::second);
       }
+    }
+    if (trained.averages && !now.frozen) {
+      carry(tensor.average, from, to, &OptimizerState<float>::average);
     }
   }
   if (trainer != nullptr) {

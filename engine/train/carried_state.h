@@ -29,11 +29,12 @@ class CarriedState {
     std::vector<float> values;  // that this rank owned, run after run
     std::vector<float> first;   // state of the optimizer, likewise
     std::vector<float> second;
+    std::vector<float> average;
   };
 
   std::vector<Tensor> tensors_;
   Index steps_ = 0;
-  bool adam_ = false;
+  partitioner::TrainedArrays trained_;
 };
 
 }  // namespace tessera::engine

@@ -1,5 +1,6 @@
 #include "engine/train/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/execution/parameter_chunks.h"
@@ -9,24 +10,54 @@ namespace tessera::engine {
 
 namespace {
 
-Index updated_elements(const partitioner::ParameterPlan& plan, int rank) {
+Index elements_of(const std::vector<Range>& runs) {
   Index elements = 0;
-  for (const Range& run : plan.updated[static_cast<std::size_t>(rank)]) {
+  for (const Range& run : runs) {
     elements += run.size();
   }
   return elements;
 }
 
+// Calls visit(count, values, averages) for some of the rank's runs: those that it owns, or updates.
+template <class Parameters, class States, class Visit>
+void for_each_average(Parameters& parameters,
+                      States& states,
+                      std::vector<std::vector<Range>> partitioner::ParameterPlan::*runs,
+                      int rank,
+                      Visit visit) {
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    auto& parameter = parameters.all()[i];
+    const partitioner::ParameterPlan& plan = *parameter.plan;
+    if (states[i].average.size() == 0) {
+      continue;
+    }
+    for (const Range& run : (plan.*runs)[static_cast<std::size_t>(rank)]) {
+      visit(run.size(),
+            parameter.values.data() + run.begin - parameter.held.begin,
+            states[i].average.data() + place_in_state(plan, rank, run));
+    }
+  }
+}
+
 }  // namespace
+
+partitioner::TrainedArrays trained_arrays(const partitioner::TrainingOptions& training) {
+  return {.adam = training.adam, .averages = training.ema_decay > 0};
+}
 
 template <class T>
 Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
                         const ParameterSet<T>& parameters,
                         int rank)
     : options_(options), rank_(rank) {
+  const auto own = static_cast<std::size_t>(rank);
   for (const Parameter<T>& parameter : parameters.all()) {
-    const Index updated = is_learnt(*parameter.plan) ? updated_elements(*parameter.plan, rank) : 0;
-    states_.push_back({Array<T>(updated), Array<T>(options.adam ? updated : 0)});
+    const partitioner::ParameterPlan& plan = *parameter.plan;
+    const Index updated = plan.frozen ? 0 : elements_of(plan.updated[own]);
+    const Index learnt = is_learnt(plan) ? updated : 0;
+    states_.push_back({Array<T>(learnt),
+                       Array<T>(options.adam ? learnt : 0),
+                       Array<T>(trained().averages ? updated : 0)});
   }
 }
 
@@ -109,11 +140,14 @@ void Optimizer<T>::update(ParameterSet<T>& parameters,
     return;
   }
   const Index at = place_in_state(*parameter.plan, rank_, elements);
-  update(rules(*parameter.plan, step),
-         states_[i],
-         {at, at + elements.size()},
-         gradient,
-         parameter.values.data() + elements.begin - parameter.held.begin);
+  T* const values = parameter.values.data() + elements.begin - parameter.held.begin;
+  update(rules(*parameter.plan, step), states_[i], {at, at + elements.size()}, gradient, values);
+  if (trained().averages) {
+    average_by(static_cast<T>(1 - ema_decay(options_, step)),
+               elements.size(),
+               values,
+               states_[i].average.data() + at);
+  }
 }
 
 template <class T>
@@ -130,10 +164,35 @@ void Optimizer<T>::update(const partitioner::ParameterPlan& plan,
 }
 
 template <class T>
+void Optimizer<T>::begin_averages(const ParameterSet<T>& parameters) {
+  const auto begin = [](Index count, const T* values, T* averages) {
+    std::copy_n(values, count, averages);
+  };
+  for_each_average(parameters, states_, &partitioner::ParameterPlan::updated, rank_, begin);
+}
+
+template <class T>
+void Optimizer<T>::average(const ParameterSet<T>& parameters, Index step) {
+  const auto share = static_cast<T>(1 - ema_decay(options_, step));
+  const auto move = [share](Index count, const T* values, T* averages) {
+    average_by(share, count, values, averages);
+  };
+  for_each_average(parameters, states_, &partitioner::ParameterPlan::owned, rank_, move);
+}
+
+template <class T>
+void Optimizer<T>::swap_averages(ParameterSet<T>& parameters) {
+  const auto swap = [](Index count, T* values, T* averages) {
+    std::swap_ranges(values, values + count, averages);
+  };
+  for_each_average(parameters, states_, &partitioner::ParameterPlan::owned, rank_, swap);
+}
+
+template <class T>
 Index Optimizer<T>::bytes() const {
   Index bytes = 0;
   for (const OptimizerState<T>& state : states_) {
-    bytes += state.first.bytes() + state.second.bytes();
+    bytes += state.first.bytes() + state.second.bytes() + state.average.bytes();
   }
   return bytes;
 }

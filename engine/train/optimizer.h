@@ -11,8 +11,11 @@
 // A layer may have a factor of its own for the rate, and steps or parameters in which it is held:
 // then nothing of it changes, its state included (partitioner::LearningRules).
 //
+// Beside that an average over steps of all that training changes, running statistics included, may
+// be kept: average = d * average + (1 - d) * value with d = partitioner::ema_decay().
+//
 // State belongs to who updates an element: its owner, which sends the new value to the others, or
-// all who hold it, see ParameterSet.
+// all who hold it, see ParameterSet. Averages, too.
 
 #pragma once
 
@@ -20,15 +23,21 @@
 
 #include "engine/execution/parameters.h"
 #include "partitioner/cfg/model_file.h"
+#include "partitioner/plan/kept_parts.h"
 
 namespace tessera::engine {
 
-// The state of one learnt parameter, for the elements that a rank updates
+// The arrays of training by these options.
+[[nodiscard]] partitioner::TrainedArrays trained_arrays(
+    const partitioner::TrainingOptions& training);
+
+// The state of one parameter, for the elements that a rank updates
 // (ParameterPlan::updated): run after run, as all_states() of parameter_chunks.h places them.
 template <class T>
 struct OptimizerState {
-  Array<T> first;   // velocity, or mean gradient
-  Array<T> second;  // mean squared gradient; Adam only
+  Array<T> first;    // velocity, or mean gradient
+  Array<T> second;   // mean squared gradient; Adam only
+  Array<T> average;  // over steps; of running statistics, too
 };
 
 template <class T>
@@ -42,7 +51,8 @@ class Optimizer {
   // `step` counts from 1.
   void update(ParameterSet<T>& parameters, Index step);
   void update(ParameterSet<T>& parameters, std::size_t i, Index step);
-  // Updates some elements of number i, which another rank owns and this one updates, too.
+  // Updates some elements of number i, which another rank owns and this one updates, too, and their
+  // averages.
   void update(ParameterSet<T>& parameters,
               std::size_t i,
               Index step,
@@ -55,11 +65,18 @@ class Optimizer {
               const T* gradient,
               T* values);
 
+  // Averages of the values that there are before the first step; and, after each step, with the
+  // values that it has left of what this rank owns. Those of other elements change with them.
+  void begin_averages(const ParameterSet<T>& parameters);
+  void average(const ParameterSet<T>& parameters, Index step);
+  // Exchanges averages and values that this rank owns.
+  void swap_averages(ParameterSet<T>& parameters);
+
   // In the order of ParameterSet::all(); empty arrays where nothing is learnt.
   [[nodiscard]] std::vector<OptimizerState<T>>& states() { return states_; }
   [[nodiscard]] const std::vector<OptimizerState<T>>& states() const { return states_; }
 
-  [[nodiscard]] bool adam() const { return options_.adam; }
+  [[nodiscard]] partitioner::TrainedArrays trained() const { return trained_arrays(options_); }
   [[nodiscard]] Index bytes() const;
 
  private:

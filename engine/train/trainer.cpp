@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/comm/patience.h"
+#include "engine/execution/parameter_regrid.h"
 #include "engine/ops/parameters/update.h"
 #include "engine/system/stop_request.h"
 #include "engine/train/pass_end.h"
@@ -56,6 +57,7 @@ void Trainer::prepare_synchroniser() {
   for (OptimizerState<float>& state : optimizer_.states()) {
     model.optimizer_state.push_back(&state.first);
     model.optimizer_state.push_back(&state.second);
+    model.optimizer_state.push_back(&state.average);
   }
   model.update_owned = [this](std::size_t i, Index step, const float* gradient, float* values) {
     const partitioner::ParameterPlan& plan = *execution_.parameters_under_way().all()[i].plan;
@@ -67,7 +69,13 @@ void Trainer::prepare_synchroniser() {
 
 // Where values and what goes with them are those that training begins with.
 void Trainer::begin() {
-  if (std::exchange(begun_, true) || !synchroniser_) {
+  if (std::exchange(begun_, true)) {
+    return;
+  }
+  if (steps_ == 0) {
+    optimizer_.begin_averages(execution_.parameters_under_way());
+  }
+  if (!synchroniser_) {
     return;
   }
   synchroniser_->begin(steps_, restored_);
@@ -89,6 +97,41 @@ Trainer::CommonModel Trainer::common_model() {
     synchroniser_->share_model();
   }
   return CommonModel(synchroniser_.get());
+}
+
+void Trainer::with_averages(const std::function<void()>& work) {
+  if (!optimizer_.trained().averages) {
+    work();
+    return;
+  }
+  begin();
+  exchange_averages();
+  try {
+    work();
+  } catch (const AgreedError&) {
+    exchange_averages();
+    throw;
+  } catch (const Stopped&) {
+    exchange_averages();
+    throw;
+  }
+  exchange_averages();
+}
+
+// Owners send what they have then to all who hold it.
+void Trainer::exchange_averages() {
+  ParameterSet<float>& parameters = execution_.parameters();
+  optimizer_.swap_averages(parameters);
+  for (Parameter<float>& parameter : parameters.all()) {
+    if (!parameter.plan->frozen) {
+      float* const values = parameter.values.data();
+      regrid_elements(*communicator_,
+                      owned_values(*parameter.plan),
+                      values,
+                      held_values(*parameter.plan),
+                      values);
+    }
+  }
 }
 
 // Where replicas may run ahead: what all have to learn of the steps so far.
@@ -176,6 +219,7 @@ Pass Trainer::training_pass(Index part, const Targets* targets) const {
 void Trainer::update() {
   execution_.update(training_pass(options_.training.subdivisions - 1, nullptr),
                     [this](int bucket) { update(bucket); });
+  optimizer_.average(execution_.parameters_under_way(), steps_ + 1);
 }
 
 void Trainer::update(int bucket) {
@@ -306,6 +350,7 @@ void Trainer::expect_finite_parameters() {
   for (const OptimizerState<float>& state : optimizer_.states()) {  // part of a checkpoint, too
     count(state.first.span());
     count(state.second.span());
+    count(state.average.span());
   }
   for (const Array<float>* errors : execution_.parameters().error_feedback()) {
     count(errors->span());

@@ -115,6 +115,11 @@ class Trainer {
   // be read, or rank 0 has reported a problem: what they have is not worth saving then.
   [[nodiscard]] CommonModel common_model();
 
+  // Does `work` with the averages over steps in the place of what is learnt, where there are any:
+  // they are what is tested. All ranks call this together; what `work` throws, an AgreedError or
+  // Stopped, it throws on all of them.
+  void with_averages(const std::function<void()>& work);
+
   // Whether replicas may be steps ahead of each other: then nothing that all ranks do together may
   // come after each step. What rank 0 has to say of it, all learn within some steps, by an
   // AgreedError.
@@ -179,6 +184,7 @@ class Trainer {
   void settle();
   void update();
   void update(int bucket);
+  void exchange_averages();
   void fill_output_gradient();
 
   TrainerOptions options_;

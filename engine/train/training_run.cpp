@@ -163,7 +163,8 @@ void TrainingRun::evaluate_now(Index step, double epoch) {
     const auto common = trainer_->common_model();
     trainer_->use_configured_size();
     try {
-      result = evaluate(trainer_->execution(), *testing_, *metric_);
+      trainer_->with_averages(
+          [&] { result = evaluate(trainer_->execution(), *testing_, *metric_); });
     } catch (const Stopped& stopped) {
       signal = stopped.signal();
     }

@@ -100,7 +100,6 @@ constexpr KeyRule kRules[] = {
     {"net", "random", Training},
     {"net", "clip", Training},
     {"net", "grad_centr", Training},
-    {"net", "ema_alpha", Saved},
     {"net", "dynamic_minibatch", Training},
     {"net", "weights_reject_freq", Training},
     {"net", "equidistant_point", Training},

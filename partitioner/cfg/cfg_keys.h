@@ -12,7 +12,6 @@ namespace tessera::partitioner {
 enum class KeyEffect {
   Computed,  // what layers compute, or their loss: refused
   Training,  // how it is trained (augmentation, regularisation, what is loaded): refused
-  Saved,     // what is saved of the same training: a warning
   None       // nothing here: memory, display, speed, other kinds of files; silent
 };
 

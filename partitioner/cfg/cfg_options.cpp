@@ -160,10 +160,6 @@ void CfgOptions::apply_rules(std::string_view section) {
     if (rule->effect == KeyEffect::None || same_value(entry.value, neutral)) {
       continue;
     }
-    if (rule->effect == KeyEffect::Saved) {
-      warn(entry.key, "weights are not averaged; the last ones are tested and saved");
-      continue;
-    }
     const std::string changes =
         rule->effect == KeyEffect::Training ? "training" : "what is computed";
     refuse(rule->key,

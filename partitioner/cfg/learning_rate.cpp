@@ -31,6 +31,12 @@ double cosine_rate(const TrainingOptions& training, Index step) {
 
 }  // namespace
 
+double ema_decay(const TrainingOptions& training, Index step) {
+  constexpr double kRise = 2000;  // steps
+  const double reached = training.ema_rises ? 1 - std::exp(-static_cast<double>(step) / kRise) : 1;
+  return training.ema_decay * reached;
+}
+
 double learning_rate(const TrainingOptions& training, Index step) {
   const double rate = training.learning_rate;
   const auto now = static_cast<double>(step);

@@ -110,6 +110,18 @@ void read_optimizer(CfgOptions& net, TrainingOptions& training) {
   training.adam_epsilon = net.real("eps", training.adam_epsilon, 0);
 }
 
+// Darknet's key has no rise.
+void read_averages(CfgOptions& net, TrainingOptions& training) {
+  training.ema_rises = !net.has("ema_alpha");
+  require(net,
+          training.ema_rises || !net.has("ema_decay"),
+          "ema_alpha",
+          "is ema_decay without its rise: remove either");
+  const char* const key = training.ema_rises ? "ema_decay" : "ema_alpha";
+  training.ema_decay = net.real(key, training.ema_decay, 0);
+  require(net, training.ema_decay < 1, key, "must be less than 1");
+}
+
 void read_norm(CfgOptions& net, NormRule& norm) {
   const std::string form = net.word("batch_norm_rule", "pytorch");
   if (form == "darknet") {
@@ -209,6 +221,7 @@ void read_net(CfgOptions& net, bool detects, ModelFile& model) {
       required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
   expect_inputs(net, model.picture);
   read_optimizer(net, model.training);
+  read_averages(net, model.training);
   read_norm(net, model.training.norm);
   read_rate(net, model.training);
   read_augmentation(net, model.augmentation);

@@ -39,7 +39,9 @@ struct TrainingOptions {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_epsilon = 1e-7;
-  NormRule norm;  // batch normalisation
+  double ema_decay = 0;   // of averages over steps, see ema_decay(); 0: there are none
+  bool ema_rises = true;  // to that; else it is that from the first step on
+  NormRule norm;          // batch normalisation
 };
 
 // How pictures are augmented while training, as [net] says. By default they are flipped and no
@@ -80,6 +82,10 @@ struct ModelFile {
 [[nodiscard]] ModelFile parse_model(const std::string& text, const std::string& name);
 
 [[nodiscard]] ModelFile read_model(const std::filesystem::path& path);
+
+// The share that the averages of weights and running statistics over steps keep in update `step`,
+// counted from 1; the rest is that of the new values. It rises as YOLOX has it.
+[[nodiscard]] double ema_decay(const TrainingOptions& training, Index step);
 
 // The rate of update `step`, counted from 1, by the policy. `training.max_batches` must be positive
 // for poly and cosine; after it the rate stays at 0, or at the least rate.

@@ -37,7 +37,7 @@ struct CostOptions {
   bool has_loss = true;  // all ranks add up the loss after a forward pass
   // Second copies of each step's state travel to another device: see partitioner/plan/kept_parts.h.
   StateKeeping kept = {};
-  bool adam = false;  // how much state that is
+  TrainedArrays trained = {};  // how much state that is
 };
 
 // What one rank computes for one group in one pass, without messages.

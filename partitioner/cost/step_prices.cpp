@@ -84,7 +84,7 @@ class StepPrices {
   void add_second_copies(ActionIndex next, Action::Kind kind) {
     if (kind == Action::Kind::Start) {
       PricedTransfer copies{.parcels = {}, .bulk = true};
-      for (const SecondCopy& copy : second_copies(plan_, options_.adam, options_.kept)) {
+      for (const SecondCopy& copy : second_copies(plan_, options_.trained, options_.kept)) {
         copies.parcels.push_back(
             {copy.from, copy.to, static_cast<double>(copy.elements * kSingleBytes)});
       }

@@ -16,12 +16,15 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
   for (const ParameterPlan& parameter : plan.parameters) {
     const Index held = parameter.required[own].size() * parameter.shape.row;
     use.weights += held * options.scalar_bytes;
-    if (!options.training || !is_learnt(parameter)) {
+    if (!options.training || parameter.frozen) {
       continue;
     }
-    use.gradients += held * options.scalar_bytes;
+    const bool learnt = is_learnt(parameter);
+    const Index arrays =
+        (learnt ? (options.trained.adam ? 2 : 1) : 0) + (options.trained.averages ? 1 : 0);
+    use.gradients += learnt ? held * options.scalar_bytes : 0;
     for (const Range& run : parameter.updated[own]) {
-      use.optimizer += run.size() * options.scalar_bytes * (options.adam ? 2 : 1);
+      use.optimizer += run.size() * options.scalar_bytes * arrays;
     }
   }
 }
@@ -49,7 +52,7 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
   const std::vector<Index> arenas = arena_bytes_of_ranks(
       network, plan, {options.scalar_bytes, options.training, options.image_gradient, false});
   const std::vector<Index> kept =
-      kept_bytes_of_ranks(plan, options.adam, options.kept, options.scalar_bytes);
+      kept_bytes_of_ranks(plan, options.trained, options.kept, options.scalar_bytes);
   std::vector<MemoryUse> ranks(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const auto own = static_cast<std::size_t>(rank);

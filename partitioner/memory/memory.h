@@ -13,7 +13,8 @@ namespace tessera::partitioner {
 struct MemoryUse {
   Index weights = 0;    // parameters and running statistics that the rank computes with
   Index gradients = 0;  // of what is learnt
-  Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank updates
+  Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank updates; likewise
+                        // averages over steps, also of running statistics
   Index activations =
       0;  // maps and their gradients, and pre-activations that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
@@ -70,7 +71,7 @@ struct MemoryOptions {
   Index scalar_bytes = 4;
   bool training = true;         // false: no gradients, no optimizer
   bool image_gradient = false;  // also the gradient of the network's input
-  bool adam = false;
+  TrainedArrays trained = {};
   StateKeeping kept = {};
   Index workspace_bytes = 0;  // the kernels know it; added as it is
   Index picture_batches = 0;  // passes of which pixels are held

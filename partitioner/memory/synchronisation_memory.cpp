@@ -19,17 +19,18 @@ struct Trained {
   }
 };
 
-Trained trained_by(const Plan& plan, int rank, bool adam) {
+Trained trained_by(const Plan& plan, int rank, const TrainedArrays& arrays) {
   const auto own = static_cast<std::size_t>(rank);
   Trained trained;
   for (const ParameterPlan& parameter : plan.parameters) {
     trained.add(parameter.required[own].size() * parameter.shape.row);
     Index owned = 0;
     for (const Range& run : parameter.owned[own]) {
-      owned += is_learnt(parameter) ? run.size() : 0;
+      owned += run.size();
     }
-    trained.add(owned);
-    trained.add(adam ? owned : 0);
+    trained.add(is_learnt(parameter) ? owned : 0);
+    trained.add(is_learnt(parameter) && arrays.adam ? owned : 0);
+    trained.add(!parameter.frozen && arrays.averages ? owned : 0);
   }
   return trained;
 }
@@ -40,7 +41,7 @@ Index synchronisation_bytes(const Plan& plan, int rank, const MemoryOptions& opt
   if (!plan.replicas.independent() || !options.training) {
     return 0;
   }
-  const Trained trained = trained_by(plan, rank, options.adam);
+  const Trained trained = trained_by(plan, rank, options.trained);
   OwnedBucket largest;
   for (const OwnedBucket& bucket : owned_buckets(plan, rank)) {
     largest.elements = std::max(largest.elements, bucket.elements);

@@ -8,29 +8,38 @@ namespace tessera::partitioner {
 
 namespace {
 
-std::vector<ArrayKind> kinds_of(const ParameterPlan& parameter, bool adam) {
-  if (!is_learnt(parameter)) {
-    return {ArrayKind::Values};
+std::vector<ArrayKind> kinds_of(const ParameterPlan& parameter, const TrainedArrays& trained) {
+  std::vector<ArrayKind> kinds{ArrayKind::Values};
+  if (is_learnt(parameter)) {
+    kinds.push_back(ArrayKind::First);
   }
-  return adam ? std::vector{ArrayKind::Values, ArrayKind::First, ArrayKind::Second}
-              : std::vector{ArrayKind::Values, ArrayKind::First};
+  if (is_learnt(parameter) && trained.adam) {
+    kinds.push_back(ArrayKind::Second);
+  }
+  if (trained.averages && !parameter.frozen) {
+    kinds.push_back(ArrayKind::Average);
+  }
+  return kinds;
 }
 
 }  // namespace
 
-std::vector<ArrayName> arrays_of(const Plan& plan, bool adam) {
+std::vector<ArrayName> arrays_of(const Plan& plan, const TrainedArrays& trained) {
   std::vector<ArrayName> arrays;
   for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
-    for (const ArrayKind kind : kinds_of(plan.parameters[i], adam)) {
+    for (const ArrayKind kind : kinds_of(plan.parameters[i], trained)) {
       arrays.push_back({static_cast<int>(i), kind, 0});
     }
   }
   return arrays;
 }
 
-std::vector<KeptPart> owned_parts(const Plan& plan, bool adam, int rank, Index own) {
+std::vector<KeptPart> owned_parts(const Plan& plan,
+                                  const TrainedArrays& trained,
+                                  int rank,
+                                  Index own) {
   std::vector<KeptPart> parts;
-  for (ArrayName array : arrays_of(plan, adam)) {
+  for (ArrayName array : arrays_of(plan, trained)) {
     array.copy = plan.copy_of(rank);
     const auto& owned = plan.parameters[static_cast<std::size_t>(array.tensor)].owned;
     for (const Range& run : owned[static_cast<std::size_t>(rank)]) {
@@ -106,14 +115,17 @@ namespace {
 // Calls visit(owner, part, keeper, whether it is sent there) for each part that is kept; a keeper
 // of -1: there is none.
 template <class Visit>
-void for_each_kept_part(const Plan& plan, bool adam, const StateKeeping& keeping, Visit visit) {
+void for_each_kept_part(const Plan& plan,
+                        const TrainedArrays& trained,
+                        const StateKeeping& keeping,
+                        Visit visit) {
   if (!keeping.is_on || plan.replicas.run_ahead()) {
     return;
   }
   std::vector<std::vector<KeptPart>> parts;  // [rank]
   std::vector<std::string> devices;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    parts.push_back(owned_parts(plan, adam, rank, 0));
+    parts.push_back(owned_parts(plan, trained, rank, 0));
     devices.push_back(parts.back().empty()      ? ""
                       : keeping.devices.empty() ? std::to_string(rank)
                                                 : keeping.devices[static_cast<std::size_t>(rank)]);
@@ -129,10 +141,12 @@ void for_each_kept_part(const Plan& plan, bool adam, const StateKeeping& keeping
 
 }  // namespace
 
-std::vector<SecondCopy> second_copies(const Plan& plan, bool adam, const StateKeeping& keeping) {
+std::vector<SecondCopy> second_copies(const Plan& plan,
+                                      const TrainedArrays& trained,
+                                      const StateKeeping& keeping) {
   std::vector<SecondCopy> copies;
   for_each_kept_part(
-      plan, adam, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
+      plan, trained, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
         if (!is_sent || part.elements.empty()) {
           return;
         }
@@ -145,13 +159,13 @@ std::vector<SecondCopy> second_copies(const Plan& plan, bool adam, const StateKe
 }
 
 std::vector<Index> kept_bytes_of_ranks(const Plan& plan,
-                                       bool adam,
+                                       const TrainedArrays& trained,
                                        const StateKeeping& keeping,
                                        Index scalar_bytes) {
   constexpr Index kSteps = 2;
   std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
   for_each_kept_part(
-      plan, adam, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
+      plan, trained, keeping, [&](int owner, const KeptPart& part, int keeper, bool is_sent) {
         const Index once = part.elements.size() * scalar_bytes;
         bytes[static_cast<std::size_t>(owner)] += (kSteps + (is_sent ? 1 : 0)) * once;
         if (keeper >= 0) {

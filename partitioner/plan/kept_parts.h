@@ -14,7 +14,15 @@
 
 namespace tessera::partitioner {
 
-enum class ArrayKind { Values, First, Second, OfRank };
+enum class ArrayKind { Values, First, Second, OfRank, Average };
+
+// What training keeps of each tensor beside its values.
+struct TrainedArrays {
+  bool adam = false;      // two means of gradients; else a velocity
+  bool averages = false;  // of values over steps
+
+  friend bool operator==(const TrainedArrays&, const TrainedArrays&) = default;
+};
 
 // An array of which several ranks may keep parts.
 struct ArrayName {
@@ -33,10 +41,13 @@ struct KeptPart {
 };
 
 // The arrays of the tensors, without states of ranks; of copy 0.
-[[nodiscard]] std::vector<ArrayName> arrays_of(const Plan& plan, bool adam);
+[[nodiscard]] std::vector<ArrayName> arrays_of(const Plan& plan, const TrainedArrays& trained);
 
 // What a rank owns, in the order of the tensors, and `own` elements of state of its own.
-[[nodiscard]] std::vector<KeptPart> owned_parts(const Plan& plan, bool adam, int rank, Index own);
+[[nodiscard]] std::vector<KeptPart> owned_parts(const Plan& plan,
+                                                const TrainedArrays& trained,
+                                                int rank,
+                                                Index own);
 
 // The rank that has a second copy of what each one owns, on another device, where there is one; -1:
 // none has. `devices` has the same text for ranks on the same device, and an empty one for those
@@ -86,13 +97,13 @@ struct SecondCopy {
 // Those that send nothing are left out. Without what ranks have of their own, such as what
 // compression has left, as the next one.
 [[nodiscard]] std::vector<SecondCopy> second_copies(const Plan& plan,
-                                                    bool adam,
+                                                    const TrainedArrays& trained,
                                                     const StateKeeping& keeping);
 
 // Bytes that each rank has of it in memory: two steps of what it owns and of second copies, and
 // what it is sending. Without what files say of their content, some KiB.
 [[nodiscard]] std::vector<Index> kept_bytes_of_ranks(const Plan& plan,
-                                                     bool adam,
+                                                     const TrainedArrays& trained,
                                                      const StateKeeping& keeping,
                                                      Index scalar_bytes);
 

@@ -43,10 +43,12 @@ class ParameterBytes {
       }
       const auto peers = static_cast<Index>(run.ranks.size()) - 1;
       for (std::size_t i = 0; i < run.ranks.size(); ++i) {
-        const Index updated = replicated_ ? elements : run.shares[i];
-        const Index states = learns ? (options_.adam ? 2 : 1) * updated : 0;
+        const Index updated = replicated_ && is_learnt ? elements : run.shares[i];
+        const Index averages = options_.trained.averages ? 1 : 0;
+        const Index arrays = (learns ? (options_.trained.adam ? 2 : 1) : 0) +
+                             (options_.training && !frozen_ ? averages : 0);
         bytes_[static_cast<std::size_t>(run.ranks[i])] +=
-            options_.scalar_bytes * (elements * (learns ? 2 : 1) + states) +
+            options_.scalar_bytes * (elements * (learns ? 2 : 1) + arrays * updated) +
             message_bytes({run.shares[i], shape.row}, elements - run.shares[i], peers, is_learnt);
       }
     }

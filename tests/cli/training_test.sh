@@ -87,12 +87,24 @@ expect 'two images on four ranks have the losses of one rank' same_losses "$fold
 works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --batch 20 --save "$folder/saved.toml"
 sed -e 's/^layers = \[0, 4\]/&\ncollapse = [1, 3]/' -e '0,/^rows = 2/s//rows = [0, 5, 14]/' -e '0,/^cols = 2/s//cols = [0, 14, 14]/' \
   "$folder/saved.toml" >"$folder/edited.toml"
-train 1 resnet-one models/fashion-resnet.cfg --steps 15
+averaging=$folder/averaging.cfg
+sed 's/^channels=1$/&\nema_alpha=0.9/' models/fashion-resnet.cfg >"$averaging"
+train 1 resnet-one "$averaging" --steps 15
 train 4 resnet-edited models/fashion-resnet.cfg --steps 15 --partition "$folder/edited.toml"
 expect 'an edited partition has the losses of one rank' same_losses "$folder/resnet-one" "$folder/resnet-edited" 1e-3
 expect 'the run keeps the partition' grep -q '^collapse = \[1, 3\]' "$folder/resnet-edited/partition.toml"
-train 4 resnet-2x2 models/fashion-resnet.cfg --steps 15 --grid 2x2 --reader 1
+works 4 train "$averaging" --data "$data" --run "$folder/resnet-2x2" --batch 20 --steps 15 --grid 2x2 --reader 1
 expect 'so does 2x2' same_losses "$folder/resnet-one" "$folder/resnet-2x2" 1e-3
+
+# Averages over steps, which change no loss, are alike, and what is tested and used.
+averages() { perl "$support/compare_tensors.pl" "$folder/$1/checkpoint.safetensors" "$folder/$2/checkpoint.safetensors" "$3" '^ema\.layers\.'; }
+expect 'averages of four ranks are those of one' averages resnet-one resnet-2x2 1e-3
+works 1 eval "$averaging" --data "$data" --weights "$folder/resnet-2x2/checkpoint.safetensors" --json
+expect 'eval finds what the test in training did' test \
+  "$(grep -oE '"loss":[0-9]+\.[0-9]{0,4}' "$folder/out")" = "$(sed -n 's/.*"test_loss":\([0-9]*\.[0-9]\{0,4\}\).*/"loss":\1/p' "$folder/resnet-2x2/metrics.jsonl" | tail -n 1)"
+tested=$(grep -oE '"loss":[0-9.]{0,6}' "$folder/out")
+works 1 eval "$averaging" --data "$data" --weights "$folder/resnet-edited/checkpoint.safetensors" --json
+expect 'and something else of the weights themselves' test "$(grep -oE '"loss":[0-9.]{0,6}' "$folder/out")" != "$tested"
 
 # Memory is as it was planned: what the network takes within 5 %. The program itself takes more or less with the MPI library
 # and how it communicates; its plan is within 10 % and 5 MiB of that.

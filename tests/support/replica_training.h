@@ -66,6 +66,7 @@ struct Settings {
   training.learning_rate = settings.adam ? 1e-2 : settings.learning_rate;
   training.momentum = settings.momentum;
   training.adam = settings.adam;
+  training.ema_decay = settings.adam ? 0.99 : 0;
   return {training, engine::BatchNormMode::Sync, 5, settings.post_local_steps};
 }
 

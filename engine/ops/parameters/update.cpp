@@ -53,6 +53,16 @@ void update_by(
 }
 
 template <class T>
+void average_by(T share, Index count, const T* value, T* average) {
+  for_each_number_run(count, [=](Index begin, Index end) {
+#pragma omp simd
+    for (Index i = begin; i < end; ++i) {
+      average[i] += share * (value[i] - average[i]);
+    }
+  });
+}
+
+template <class T>
 void set_zero(T* numbers, Index count) {
   for_each_number_run(
       count, [=](Index begin, Index end) { std::fill(numbers + begin, numbers + end, T{}); });
@@ -64,6 +74,8 @@ template void update_by<double>(
 template void update_by<float>(const AdamRule<float>&, Index, const float*, float*, float*, float*);
 template void update_by<double>(
     const AdamRule<double>&, Index, const double*, double*, double*, double*);
+template void average_by<float>(float, Index, const float*, float*);
+template void average_by<double>(double, Index, const double*, double*);
 template void set_zero<float>(float*, Index);
 template void set_zero<double>(double*, Index);
 

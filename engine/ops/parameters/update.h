@@ -36,6 +36,10 @@ template <class T>
 void update_by(
     const AdamRule<T>& rule, Index count, const T* gradient, T* mean, T* mean_square, T* value);
 
+// Moves each average by `share` of the way to its value.
+template <class T>
+void average_by(T share, Index count, const T* value, T* average);
+
 // Sets `count` numbers to 0.
 template <class T>
 void set_zero(T* numbers, Index count);

@@ -21,24 +21,32 @@ namespace tessera::engine {
 namespace {
 
 constexpr const char* kRankStates = "rank_states";  // the layout of states of ranks
+constexpr const char* kAverages = "ema.";           // what their names begin with
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
   return fmt::format("optimizer.{}.{}", parameter_name(*parameter.plan), part);
 }
 
+std::string average_name(const partitioner::ParameterPlan& parameter) {
+  return kAverages + parameter_name(parameter);
+}
+
 // What a checkpoint of these parameters holds, in the order of the file.
 std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
                                          const ParameterSet<float>& parameters,
-                                         bool adam) {
+                                         const partitioner::TrainedArrays& trained) {
   std::vector<StoredTensor> tensors;
   for (const Parameter<float>& parameter : parameters.all()) {
     const auto shape = parameter_shape(network, *parameter.plan);
     tensors.push_back({parameter_name(*parameter.plan), shape, ElementType::F32});
     if (is_learnt(*parameter.plan)) {
       tensors.push_back({state_name(parameter, "first"), shape, ElementType::F32});
-      if (adam) {
+      if (trained.adam) {
         tensors.push_back({state_name(parameter, "second"), shape, ElementType::F32});
       }
+    }
+    if (trained.averages && !parameter.plan->frozen) {
+      tensors.push_back({average_name(*parameter.plan), shape, ElementType::F32});
     }
   }
   return tensors;
@@ -140,14 +148,16 @@ void expect_optimizer(const SafetensorsReader& file,
 TrainingState checked_state(const SafetensorsReader& file,
                             const partitioner::Network& network,
                             const ParameterSet<float>& parameters,
-                            bool adam,
+                            const partitioner::TrainedArrays& trained,
                             const std::string& layout,
                             const std::vector<StoredTensor>& of_ranks) {
   using RankStates = TrainingState::RankStates;
   TrainingState state = state_in_metadata(file, network);
-  expect_optimizer(file, parameters, adam);
-  for (const StoredTensor& tensor : stored_tensors(network, parameters, adam)) {
-    expect_shape(file, tensor.name, tensor.shape);
+  expect_optimizer(file, parameters, trained.adam);
+  for (const StoredTensor& tensor : stored_tensors(network, parameters, trained)) {
+    if (file.has(tensor.name) || !tensor.name.starts_with(kAverages)) {
+      expect_shape(file, tensor.name, tensor.shape);
+    }
   }
   const auto its_layout = file.metadata().find(kRankStates);
   if (its_layout != file.metadata().end()) {
@@ -170,11 +180,17 @@ TrainingState checked_state(const SafetensorsReader& file,
 
 }  // namespace
 
+std::string used_tensor(const SafetensorsReader& file,
+                        const partitioner::ParameterPlan& parameter) {
+  const std::string average = average_name(parameter);
+  return file.has(average) ? average : parameter_name(parameter);
+}
+
 void expect_sound_parameters(const SafetensorsReader& file,
                              const std::vector<const partitioner::ParameterPlan*>& wanted) {
   std::map<std::string, Numbers> numbers;
   for (const partitioner::ParameterPlan* parameter : wanted) {
-    const std::string name = parameter_name(*parameter);
+    const std::string name = used_tensor(file, *parameter);
     numbers[name] = numbers_of_checkpoint(name);
   }
   expect_digests(file);
@@ -193,7 +209,7 @@ std::unique_ptr<SafetensorsWriter> write_checkpoint(const std::filesystem::path&
                                                     const Communicator& communicator) {
   RootWork root(communicator);
   std::unique_ptr<SafetensorsWriter> file;
-  auto tensors = stored_tensors(parameters.network(), parameters, optimizer.adam());
+  auto tensors = stored_tensors(parameters.network(), parameters, optimizer.trained());
   auto metadata = metadata_of(state);
   ArraySizes sizes;
   if (!rank_state.layout.empty()) {
@@ -216,9 +232,12 @@ std::unique_ptr<SafetensorsWriter> write_checkpoint(const std::filesystem::path&
     write(owned_values(*parameter.plan), parameter.values);
     if (is_learnt(*parameter.plan)) {
       write(owned_states(*parameter.plan), optimizer.states()[i].first);
-      if (optimizer.adam()) {
+      if (optimizer.trained().adam) {
         write(owned_states(*parameter.plan), optimizer.states()[i].second);
       }
+    }
+    if (optimizer.trained().averages && !parameter.plan->frozen) {
+      write(owned_states(*parameter.plan), optimizer.states()[i].average);
     }
   }
   for_each_rank_array(
@@ -279,7 +298,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   root.run([&] {
     file.emplace(path);
     state =
-        checked_state(*file, network, parameters, optimizer.adam(), rank_state.layout, of_ranks);
+        checked_state(*file, network, parameters, optimizer.trained(), rank_state.layout, of_ranks);
   });
   root.finish();
   state.rank_states = communicator.share(state.rank_states);
@@ -295,9 +314,14 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     read(parameter_name(*parameter.plan), held_values(*parameter.plan), parameter.values);
     if (is_learnt(*parameter.plan)) {
       read(state_name(parameter, "first"), all_states(*parameter.plan), remembered.first);
-      if (optimizer.adam()) {
+      if (optimizer.trained().adam) {
         read(state_name(parameter, "second"), all_states(*parameter.plan), remembered.second);
       }
+    }
+    if (optimizer.trained().averages && !parameter.plan->frozen) {
+      read(file ? used_tensor(*file, *parameter.plan) : "",
+           all_states(*parameter.plan),
+           remembered.average);
     }
   }
   if (state.rank_states == TrainingState::RankStates::Restored) {

@@ -1,5 +1,6 @@
 // Training on disk: whole tensors, so that it can go on under any partition. Weights as
-// "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second"; step,
+// "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second", averages
+// over steps, which are what is tested and used, as "ema.layers.3.weight"; step,
 // seed, images seen, the model's text and how its pictures are prepared are metadata of the file.
 //
 // Independent replicas save the model that they have in common; what each rank goes on from is
@@ -84,8 +85,9 @@ void save_checkpoint(const std::filesystem::path& path,
                      const RankState& rank_state,
                      const Communicator& communicator);
 
-// Fills parameters and optimizer, and where the checkpoint has it, the state of the rank. Refuses a
-// checkpoint of another network, or one without the optimizer's state.
+// Fills parameters and optimizer (averages that are not there begin with the values), and where the
+// checkpoint has it, the state of the rank. Refuses a checkpoint of another network, or one without
+// the optimizer's state.
 [[nodiscard]] TrainingState load_checkpoint(const std::filesystem::path& path,
                                             const partitioner::Network& network,
                                             ParameterSet<float>& parameters,
@@ -112,6 +114,10 @@ struct BestSoFar {
 // The best F1 of a detector's test, as stored with its weights; empty if none is, or the file is
 // missing. Reads on this rank alone.
 [[nodiscard]] std::optional<BestF1> stored_best_f1(const std::filesystem::path& path);
+
+// The tensor of a file that is tested and used for a parameter: the average where there is one.
+[[nodiscard]] std::string used_tensor(const SafetensorsReader& file,
+                                      const partitioner::ParameterPlan& parameter);
 
 // Throws InputError where the file is damaged or one of these parameters in it is not fit for use.
 // On this rank alone.

@@ -80,6 +80,8 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
                adam_beta1,
                adam_beta2,
                adam_epsilon,
+               ema_decay,
+               ema_rises,
                norm] = training;
   const bool exp = policy == RatePolicy::Exp;
   const bool sigmoid = policy == RatePolicy::Sig;
@@ -100,6 +102,8 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   settings.add_if(adam, "B1", adam_beta1);
   settings.add_if(adam, "B2", adam_beta2);
   settings.add_if(adam, "eps", adam_epsilon);
+  settings.add("ema_decay", ema_rises ? ema_decay : 0);
+  settings.add("ema_alpha", ema_rises ? 0 : ema_decay);
   const auto& [form, norm_rate, norm_epsilon] = norm;
   const bool of_darknet = form == partitioner::NormForm::Darknet;
   settings.add("batch_norm_rate", norm_rate);

@@ -151,7 +151,7 @@ class WeightsSource {
   void expect_all(const ParameterSet<float>& parameters) const {
     for (const Parameter<float>& parameter : parameters.all()) {
       if (tensors_) {
-        (void)tensors_->find(parameter_name(*parameter.plan));  // names the nearest where it is not
+        (void)tensors_->find(used_tensor(*tensors_, *parameter.plan));  // names the nearest one
       }
       if (const auto misfit = misfit_of(*parameter.plan)) {
         throw InputError(
@@ -175,7 +175,7 @@ class WeightsSource {
 
   void read(const partitioner::ParameterPlan& plan, Index begin, std::span<float> chunk) const {
     if (tensors_) {
-      tensors_->read(parameter_name(plan), begin, chunk);
+      tensors_->read(used_tensor(*tensors_, plan), begin, chunk);
     } else if (plan.kind == ParameterKind::Weight) {
       darknet_->read_weight(plan.layer, begin, chunk);
     } else {
@@ -205,7 +205,7 @@ class WeightsSource {
                                plan.shape.channels)
                  : "the file ends before it";
     }
-    const std::string name = parameter_name(plan);
+    const std::string name = used_tensor(*tensors_, plan);
     if (!tensors_->has(name)) {
       return fmt::format("the file has no tensor '{}'", name);
     }

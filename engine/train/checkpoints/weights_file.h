@@ -1,5 +1,6 @@
-// The weights of a network alone, from a checkpoint or from a file of Darknet's (told apart by
-// is_safetensors()), and to a file of Darknet's. Every number is checked before any is used.
+// The weights of a network alone, from a checkpoint (their averages, where it has any) or from a
+// file of Darknet's (told apart by is_safetensors()), and to a file of Darknet's. Every number is
+// checked before any is used.
 //
 // Rank 0 reads and writes; tensors travel in chunks. All ranks call these functions together unless
 // said otherwise, and errors are AgreedErrors on all of them.

@@ -75,7 +75,7 @@ TEST_CASE("damaged texts of kept states are refused") {
     CHECK_FALSE(parse_kept_text(text, 11));
   };
   refused("[0,0,1,0,4]", "[-1,0,1,0,4]");
-  refused("[0,0,1,0,4]", "[0,4,1,0,4]");
+  refused("[0,0,1,0,4]", "[0,5,1,0,4]");
   refused("[0,0,1,0,4]", "[0,0,-1,0,4]");
   refused("[0,0,1,0,4]", "[0,0,1,4,0]");
   refused("[0,0,1,0,4]", "[0,0,1,-4,0]");

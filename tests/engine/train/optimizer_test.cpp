@@ -3,6 +3,7 @@
 
 #include "engine/train/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -152,7 +153,80 @@ TEST_CASE("without momentum and decay a step is the gradient times the rate of t
   CHECK(learn(options).weights[0] == doctest::Approx(expected).epsilon(kRounding));
 }
 
-TEST_CASE("the optimizer remembers one number for each learnt element, Adam two") {
+// Values of YOLOX's own average (yolox/utils/ema.py, Megvii) after each of five updates of a weight
+// and a running mean.
+TEST_CASE("averages over steps are YOLOX's, of running statistics, too") {
+  constexpr std::array<double, 2> kWeights{0.6613521715704522, 0.2669240982925188};
+  struct Update {
+    std::array<double, 2> weight;
+    double mean;
+    std::array<double, 2> average_weight;
+    double average_mean;
+  };
+  constexpr std::array<Update, 5> kUpdates{{{{0.5585913139873134, 0.21061881842713995},
+                                             0.05,
+                                             {0.5586426712996212, 0.21064695840096495},
+                                             0.04997501124770867},
+                                            {{0.5164717983118521, 0.1595488184988203},
+                                             0.15,
+                                             {0.5165139396764712, 0.15959988088364685},
+                                             0.14990004500207404},
+                                            {{0.5490219525476077, 0.11163432687684177},
+                                             0.3,
+                                             {0.5489732368266298, 0.11170620689469489},
+                                             0.2997750638417839},
+                                            {{0.5600474419365542, -0.11426663347975727},
+                                             0.5,
+                                             {0.5600253200852416, -0.11381522974234982},
+                                             0.4996000303206606},
+                                            {{0.5886167178991603, -0.045285145613731634},
+                                             0.75,
+                                             {0.5885453429561776, -0.045456222623646125},
+                                             0.7493749069676461}}};
+  TrainingOptions options;
+  options.ema_decay = 0.9998;
+  partitioner::Network network;
+  network.image = {1, 1, 1};
+  add_layer(network,
+            partitioner::Connected{.outputs = 2, .batch_normalize = true},
+            {partitioner::kImage});
+  const partitioner::Plan plan = make_plan(network, single_tile(network), 1);
+  engine::ParameterSet<double> parameters(network, plan, Communicator::self(), true);
+  Optimizer<double> optimizer(options, parameters, 0);
+  const auto of_kind = [&](ParameterKind kind) {
+    const auto found = std::find_if(
+        parameters.all().begin(), parameters.all().end(), [kind](const Parameter<double>& each) {
+          return each.plan->kind == kind;
+        });
+    return static_cast<std::size_t>(found - parameters.all().begin());
+  };
+  const std::size_t weight = of_kind(ParameterKind::Weight);
+  const std::size_t mean = of_kind(ParameterKind::Mean);
+  std::copy_n(kWeights.begin(), 2, parameters.all()[weight].values.data());
+  optimizer.begin_averages(parameters);
+  for (std::size_t step = 0; step < kUpdates.size(); ++step) {
+    const Update& update = kUpdates[step];
+    std::copy_n(update.weight.begin(), 2, parameters.all()[weight].values.data());
+    std::fill_n(parameters.all()[mean].values.data(), 2, update.mean);
+    optimizer.average(parameters, static_cast<Index>(step) + 1);
+    const auto& states = optimizer.states();
+    expect_close({states[weight].average[0], states[weight].average[1]}, update.average_weight);
+    expect_close({states[mean].average[0], states[mean].average[1]},
+                 {update.average_mean, update.average_mean});
+  }
+}
+
+TEST_CASE("the share of an average rises as YOLOX's, Darknet's does not") {
+  TrainingOptions options;
+  options.ema_decay = 0.9998;
+  CHECK(ema_decay(options, 1) == doctest::Approx(0.0004997750458265429).epsilon(1e-12));
+  CHECK(ema_decay(options, 2000) == doctest::Approx(0.631994134716792).epsilon(1e-12));
+  CHECK(ema_decay(options, 100000) == doctest::Approx(0.9998).epsilon(1e-12));
+  options.ema_rises = false;
+  CHECK(ema_decay(options, 1) == 0.9998);
+}
+
+TEST_CASE("the optimizer remembers one number for each learnt element, Adam two, averages one") {
   partitioner::Network network;
   network.image = {1, 1, 1};
   add_layer(network, partitioner::Connected{.outputs = 2}, {partitioner::kImage});
@@ -162,6 +236,9 @@ TEST_CASE("the optimizer remembers one number for each learnt element, Adam two"
   const Index number = sizeof(double);
   CHECK(Optimizer<double>(momentum_options(), parameters, 0).bytes() == 4 * number);
   CHECK(Optimizer<double>(adam_options(), parameters, 0).bytes() == 8 * number);
+  TrainingOptions averaging = adam_options();
+  averaging.ema_decay = 0.9;
+  CHECK(Optimizer<double>(averaging, parameters, 0).bytes() == 12 * number);
 }
 
 }  // namespace

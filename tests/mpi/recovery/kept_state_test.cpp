@@ -135,6 +135,7 @@ class Run {
     for (const auto& state : trainer_.optimizer().states()) {
       add(state.first.span());
       add(state.second.span());
+      add(state.average.span());
     }
     for (const std::span<float> array : trainer_.own_arrays()) {
       add(array);
@@ -166,9 +167,12 @@ class Run {
           trainer_.execution().parameters().all()[i].values.span());
       if (is_learnt(parameter)) {
         add(engine::owned_states(parameter), trainer_.optimizer().states()[i].first.span());
-        if (trainer_.optimizer().adam()) {
+        if (trainer_.optimizer().trained().adam) {
           add(engine::owned_states(parameter), trainer_.optimizer().states()[i].second.span());
         }
+      }
+      if (trainer_.optimizer().trained().averages) {
+        add(engine::owned_states(parameter), trainer_.optimizer().states()[i].average.span());
       }
     }
     return all;
@@ -193,6 +197,7 @@ Way tiled_way(const Communicator& world, bool adam, const Compression& compressi
   way.options.training.batch = 4;
   way.options.training.subdivisions = 2;
   way.options.training.adam = adam;
+  way.options.training.ema_decay = 0.99;
   way.options.training.learning_rate = adam ? 1e-2 : 5e-2;
   way.options.seed = 5;
   return way;
@@ -207,6 +212,7 @@ Way random_way(std::uint64_t seed, const Communicator& world, Index passes, bool
   way.options.training.batch = passes * random.batch;
   way.options.training.subdivisions = passes;
   way.options.training.adam = adam;
+  way.options.training.ema_decay = adam ? 0.99 : 0;
   way.options.training.learning_rate = 1e-4;
   way.options.seed = seed;
   return way;
@@ -416,7 +422,8 @@ TEST_CASE("what the planner says of second copies is what is sent") {
     const Devices devices(world, world.size());  // each rank has its own
     const auto kept = run.kept(devices.folder());
     Index planned = 0;
-    for (const auto& copy : second_copies(run.plan(), way.options.training.adam, {.is_on = true})) {
+    for (const auto& copy :
+         second_copies(run.plan(), engine::trained_arrays(way.options.training), {.is_on = true})) {
       planned += copy.from == world.rank() ? copy.elements : 0;
     }
     CHECK(kept->sent_bytes() == planned * static_cast<Index>(sizeof(float)));

@@ -41,6 +41,7 @@ engine::TrainerOptions carried_options(bool adam) {
   engine::TrainerOptions options;
   options.training.batch = kCarriedBatch;
   options.training.adam = adam;
+  options.training.ema_decay = 0.99;
   options.seed = 5;
   return options;
 }
@@ -94,6 +95,22 @@ class Run {
     return loss;
   }
 
+  // Of all parameters, whole, on rank 0.
+  [[nodiscard]] std::vector<float> averages() { return averages_of(trainer_.get()); }
+  [[nodiscard]] static std::vector<float> averages_of(Trainer* trainer) {
+    std::vector<float> all;
+    if (trainer != nullptr) {
+      trainer->with_averages([&] {
+        const auto& set = trainer->execution().parameters();
+        for (const auto& parameter : set.all()) {
+          const std::vector<float> whole = set.gather(parameter, parameter.values.data());
+          all.insert(all.end(), whole.begin(), whole.end());
+        }
+      });
+    }
+    return all;
+  }
+
   [[nodiscard]] Index steps_done() const { return takes_part_ ? trainer_->steps_done() : -1; }
   [[nodiscard]] bool takes_part() const { return takes_part_; }
 
@@ -115,6 +132,7 @@ TEST_CASE("training that goes from plan to plan does what one plan does, whoever
   for (const bool adam : {false, true}) {
     CAPTURE(adam);
     std::vector<double> alone;
+    std::vector<float> averages;
     {
       const partitioner::Plan plan = make_plan(network, single_tile(network), kCarriedBatch);
       const Communicator self = Communicator::self();
@@ -123,6 +141,7 @@ TEST_CASE("training that goes from plan to plan does what one plan does, whoever
       for (int i = 0; i < 3 * kSteps; ++i) {
         alone.push_back(trainer.step(loader).loss);
       }
+      averages = Run::averages_of(&trainer);
     }
     const int few = std::max(1, world.size() / 2);
     const Partition all = tiled(network, world.size(), std::min(world.size(), 4), false);
@@ -145,6 +164,10 @@ TEST_CASE("training that goes from plan to plan does what one plan does, whoever
     go_on();
     run.change_to(tiled(network, world.size(), 1, false));
     go_on();
+    const std::vector<float> carried = run.averages();
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      CHECK(carried[i] == doctest::Approx(averages[i]).epsilon(1e-3));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/train/checkpoints/checkpoint.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "tests/support/cuts.h"
@@ -38,6 +39,7 @@ engine::TrainerOptions saved_options(bool adam) {
   engine::TrainerOptions options;
   options.training.batch = 4;
   options.training.adam = adam;
+  options.training.ema_decay = adam ? 0.99 : 0;
   options.seed = 5;
   return options;
 }
@@ -149,6 +151,32 @@ TEST_CASE("training goes on from a checkpoint with the same bits as without a pa
   (void)trainer.step(pictures);
   save(files / "with", network, trainer, world);
   CHECK(files.same("with", "without"));
+}
+
+TEST_CASE("averages that a checkpoint does not have begin with its values") {
+  const Communicator world = Communicator::world();
+  const Network network = saved_classifier(4);
+  const Files files(world);
+  const Plan plan = make_plan(
+      network, tests::partition_of(network, world.size(), {{0, 3}}, {tests::rows_cut(1)}), 4);
+  engine::TrainerOptions options = saved_options(false);
+  Trainer without(network, plan, world, options);
+  engine::DataLoader pictures(engine::RandomPictures{}, plan, world);
+  (void)without.step(pictures);
+  save(files / "without", network, without, world);
+  options.training.ema_decay = 0.99;
+  Trainer with(network, plan, world, options);
+  (void)load(files / "without", network, with, world);
+  const engine::ParameterSet<float>& parameters = with.execution().parameters();
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    const engine::Parameter<float>& parameter = parameters.all()[i];
+    const float* average = with.optimizer().states()[i].average.data();
+    for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(world.rank())]) {
+      const float* values = parameter.values.data() + run.begin - parameter.held.begin;
+      CHECK(std::equal(values, values + run.size(), average));
+      average += run.size();
+    }
+  }
 }
 
 TEST_CASE("a checkpoint of another network, or without Adam's state, is refused on all ranks") {

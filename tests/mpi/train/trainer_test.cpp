@@ -138,6 +138,67 @@ TEST_CASE("steps have the same bits whether somebody looks at the values in betw
   CHECK(results[0] == results[1]);
 }
 
+// Averages of all parameters, whole, on rank 0; and whether all ranks hold the same.
+struct Averages {
+  std::vector<float> values;
+  bool alike = true;
+};
+
+Averages averages_of(Trainer& trainer, const Communicator& world) {
+  Averages averages;
+  trainer.with_averages([&] {
+    averages.values = values_of(trainer);
+    averages.alike = copies_are_alike(trainer, world);
+  });
+  return averages;
+}
+
+TEST_CASE("averages are those of one device, and training goes on as if nobody had used them") {
+  const Communicator world = Communicator::world();
+  const Communicator self = Communicator::self();
+  const Network network = classifier();
+  constexpr Index kBatch = 4;
+  engine::TrainerOptions averaging = options(kBatch, BatchNormMode::Sync);
+  averaging.training.ema_decay = 0.9998;
+  averaging.training.learning_rate = 0.05;
+  engine::TrainerOptions plain = averaging;
+  plain.training.ema_decay = 0;
+  Partition tiles = tiles_then_images(network, world.size());
+  tiles.gradient_reduction.bucket_bytes = 1;
+  for (const auto states :
+       {partitioner::OptimizerStates::Sharded, partitioner::OptimizerStates::Replicated}) {
+    tiles.gradient_reduction.optimizer = states;
+    const partitioner::Plan plan = make_plan(network, tiles, kBatch / 2);
+    const partitioner::Plan one = make_plan(network, single_tile(network), kBatch / 2);
+    Trainer trainer(network, plan, world, averaging);
+    Trainer without(network, plan, world, plain);
+    Trainer alone(network, one, self, averaging);
+    DataLoader pictures(RandomPictures{}, plan, world);
+    DataLoader others(RandomPictures{}, plan, world);
+    DataLoader own(RandomPictures{}, one, self);
+    CHECK(averages_of(trainer, world).values == values_of(trainer));
+    for (int step = 0; step < 3; ++step) {
+      (void)trainer.step(pictures);
+      (void)without.step(others);
+      (void)alone.step(own);
+      const Averages averages = averages_of(trainer, world);
+      const Averages expected = averages_of(alone, self);
+      CHECK(averages.alike);
+      CHECK(copies_are_alike(trainer, world));
+      CHECK(values_of(trainer) == values_of(without));
+      if (world.rank() == 0) {
+        CHECK(averages.values != values_of(alone));
+        for (std::size_t i = 0; i < expected.values.size(); ++i) {
+          CHECK(averages.values[i] == doctest::Approx(expected.values[i]).epsilon(1e-4));
+        }
+      }
+    }
+    CHECK_THROWS_AS(trainer.with_averages([] { throw engine::AgreedError("a test that failed"); }),
+                    engine::AgreedError);
+    CHECK(values_of(trainer) == values_of(without));
+  }
+}
+
 TEST_CASE("training may end with values on their way") {
   const Communicator world = Communicator::world();
   const Network network = classifier();

@@ -110,9 +110,18 @@ TEST_CASE("options scale what they are about") {
   CHECK(twice.weights == 2 * single.weights);
   CHECK(twice.activations == 2 * single.activations);
   const MemoryUse adam =
-      tests::planned_memory(network, plan, 1, {.adam = true, .workspace_bytes = 100});
+      tests::planned_memory(network, plan, 1, {.trained = {.adam = true}, .workspace_bytes = 100});
   CHECK(adam.optimizer == 2 * single.optimizer);
   CHECK(adam.total() == single.total() + single.optimizer + 100);
+  const MemoryUse averaged =
+      tests::planned_memory(network, plan, 1, {.trained = {.averages = true}});
+  Index statistics = 0;
+  for (const auto& parameter : plan.parameters) {
+    for (const Range& run : parameter.owned[1]) {
+      statistics += is_running_statistic(parameter) ? run.size() : 0;
+    }
+  }
+  CHECK(averaged.optimizer == 2 * single.optimizer + 4 * statistics);
   const MemoryUse process =
       tests::planned_memory(network, plan, 1, {.picture_batches = 2, .program_bytes = 1000});
   CHECK(process.pictures == 2 * 4 * image_region(network, plan, 1).volume());

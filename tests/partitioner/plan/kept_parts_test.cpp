@@ -51,20 +51,21 @@ TEST_CASE("second copies are what the next device does not have: state of the op
   constexpr Index kStatistics = 2 * 8;
   for (const int ranks : {2, 3, 4}) {
     const partitioner::Plan sharded = plan_of_tiles(ranks, OptimizerStates::Sharded);
-    CHECK(elements_of(second_copies(sharded, false, {.is_on = true})) == kLearnt + kStatistics);
-    CHECK(elements_of(second_copies(sharded, true, {.is_on = true})) == 2 * kLearnt + kStatistics);
+    CHECK(elements_of(second_copies(sharded, {}, {.is_on = true})) == kLearnt + kStatistics);
+    CHECK(elements_of(second_copies(sharded, {.adam = true}, {.is_on = true})) ==
+          2 * kLearnt + kStatistics);
     const partitioner::Plan replicated = plan_of_tiles(ranks, OptimizerStates::Replicated);
-    CHECK(elements_of(second_copies(replicated, false, {.is_on = true})) == kStatistics);
-    CHECK(elements_of(second_copies(replicated, true, {.is_on = true})) == kStatistics);
-    for (const auto& copy : second_copies(sharded, false, {.is_on = true})) {
+    CHECK(elements_of(second_copies(replicated, {}, {.is_on = true})) == kStatistics);
+    CHECK(elements_of(second_copies(replicated, {.adam = true}, {.is_on = true})) == kStatistics);
+    for (const auto& copy : second_copies(sharded, {}, {.is_on = true})) {
       CHECK(copy.to == (copy.from + 1) % ranks);
     }
   }
-  CHECK(second_copies(plan_of_tiles(1, OptimizerStates::Sharded), false, {.is_on = true}).empty());
+  CHECK(second_copies(plan_of_tiles(1, OptimizerStates::Sharded), {}, {.is_on = true}).empty());
   const partitioner::Plan three = plan_of_tiles(3, OptimizerStates::Sharded);
-  CHECK(second_copies(three, false, {}).empty());
-  CHECK(second_copies(three, false, {.is_on = true, .devices = {"a", "a", "a"}}).empty());
-  const auto of_two = second_copies(three, false, {.is_on = true, .devices = {"a", "b", "a"}});
+  CHECK(second_copies(three, {}, {}).empty());
+  CHECK(second_copies(three, {}, {.is_on = true, .devices = {"a", "a", "a"}}).empty());
+  const auto of_two = second_copies(three, {}, {.is_on = true, .devices = {"a", "b", "a"}});
   CHECK(elements_of(of_two) == kLearnt + kStatistics);
   CHECK(of_two[0].to == 1);
   CHECK(of_two[2].to == 1);
@@ -77,7 +78,7 @@ TEST_CASE(
   constexpr Index kStatistics = 2 * 8;
   const auto sum_of = [](const partitioner::Plan& plan, const partitioner::StateKeeping& keeping) {
     Index sum = 0;
-    for (const Index bytes : kept_bytes_of_ranks(plan, false, keeping, 4)) {
+    for (const Index bytes : kept_bytes_of_ranks(plan, {}, keeping, 4)) {
       sum += bytes;
     }
     return sum;
@@ -106,7 +107,7 @@ TEST_CASE("state of a replicated optimizer is planned, and checked, wherever ele
       }
       parameter.updated.front().clear();
     }
-    const bool owns = !owned_parts(plan, false, 0, 0).empty();
+    const bool owns = !owned_parts(plan, {}, 0, 0).empty();
     CHECK(check(random.network, plan).empty() == !owns);
   }
 }
