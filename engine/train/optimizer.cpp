@@ -92,7 +92,7 @@ typename Optimizer<T>::Rules Optimizer<T>::rules(const partitioner::ParameterPla
       static_cast<T>(options_.adam_epsilon),
       options_.decoupled_decay ? T(0) : decay,
       options_.decoupled_decay ? T(1) - rate * decay : T(1)};
-  return {adam, {rate, static_cast<T>(options_.momentum), decay}};
+  return {adam, {rate, static_cast<T>(options_.momentum), decay, options_.nesterov}};
 }
 
 // `places` in the arrays of the state.

@@ -2,6 +2,7 @@
 // weight decay is part of the gradient, and only weights decay.
 //
 //   momentum:  v = momentum * v + g,  w = w - rate * v
+//   Nesterov:  the same v,  w = w - rate * (g + momentum * v)
 //   Adam:      m, v running means of g and g^2,  w = w - rate * m' / (sqrt(v') + epsilon),
 //   corrected for their start at 0
 //

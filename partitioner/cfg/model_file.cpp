@@ -103,6 +103,11 @@ void read_optimizer(CfgOptions& net, TrainingOptions& training) {
   training.decay = net.real("decay", training.decay, 0);
   training.decoupled_decay = net.flag("adamw", training.decoupled_decay);
   training.adam = net.flag("adam", training.adam) || training.decoupled_decay;
+  training.nesterov = net.flag("nesterov", training.nesterov);
+  require(net,
+          !training.nesterov || !training.adam,
+          "nesterov",
+          "is a kind of momentum, which Adam does not have: remove it, or adam and adamw");
   training.adam_beta1 = net.real("B1", training.adam_beta1, 0);
   training.adam_beta2 = net.real("B2", training.adam_beta2, 0);
   require(net, training.adam_beta1 < 1, "B1", "must be less than 1");

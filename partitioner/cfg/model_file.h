@@ -23,6 +23,7 @@ struct TrainingOptions {
   Index subdivisions = 1;  // an update is this many passes of batch / subdivisions images
   double learning_rate = 0.001;
   double momentum = 0.9;
+  bool nesterov = false;
   double decay = 0.0001;
   RatePolicy policy = RatePolicy::Constant;
   Index burn_in = 0;

@@ -27,6 +27,17 @@ void for_each_number_run(Index count, Visit visit) {
 
 template <class T>
 void update_by(const MomentumRule<T>& rule, Index count, const T* gradient, T* velocity, T* value) {
+  if (rule.nesterov) {
+    for_each_number_run(count, [=](Index begin, Index end) {
+#pragma omp simd
+      for (Index i = begin; i < end; ++i) {
+        const T g = gradient[i] + rule.decay * value[i];
+        velocity[i] = rule.momentum * velocity[i] + g;
+        value[i] -= rule.rate * (g + rule.momentum * velocity[i]);
+      }
+    });
+    return;
+  }
   for_each_number_run(count, [=](Index begin, Index end) {
 #pragma omp simd
     for (Index i = begin; i < end; ++i) {

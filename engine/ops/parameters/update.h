@@ -7,12 +7,14 @@
 
 namespace tessera::engine {
 
-// v = momentum * v + g, w = w - rate * v with g the gradient and decay * w.
+// v = momentum * v + g, w = w - rate * v with g the gradient and decay * w; Nesterov's way
+// w = w - rate * (g + momentum * v) with the new v.
 template <class T>
 struct MomentumRule {
   T rate = 0;
   T momentum = 0;
   T decay = 0;
+  bool nesterov = false;
 };
 
 // Means of gradients and of their squares, as Adam (Kingma, Ba 2015) has them. `decay` * w is part

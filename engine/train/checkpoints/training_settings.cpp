@@ -64,6 +64,7 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
                subdivisions,
                learning_rate,
                momentum,
+               nesterov,
                decay,
                policy,
                burn_in,
@@ -98,6 +99,7 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   settings.add("decay", decay);
   settings.add("adam", adam);
   settings.add_if(!adam, "momentum", momentum);
+  settings.add_if(!adam, "nesterov", nesterov);
   settings.add_if(adam, "adamw", decoupled_decay);
   settings.add_if(adam, "B1", adam_beta1);
   settings.add_if(adam, "B2", adam_beta2);

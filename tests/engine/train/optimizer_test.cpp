@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/execution/execution.h"
+#include "engine/ops/parameters/update.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -92,6 +93,51 @@ TEST_CASE("momentum and weight decay are PyTorch's, and biases do not decay") {
   const Learnt learnt = learn(momentum_options());
   expect_close(learnt.weights, {1.011609749, -1.873094498});
   expect_close(learnt.biases, {1.017, -1.884});
+}
+
+// Four steps of PyTorch's SGD with nesterov=True, in which the rate changes; on a weight, which
+// decays.
+TEST_CASE("Nesterov's momentum is PyTorch's, also where the rate changes") {
+  constexpr std::array<double, 2> kBegin{0.5, -1};
+  constexpr std::array<std::array<double, 2>, 4> kSteps{
+      {{0.39229682477920974, -0.22356401839813858},
+       {-1.2050371108761633, 1.0444635443343404},
+       {0.5731067383666415, 0.5409474150400865},
+       {-1.0426788307393724, 1.31861730540547}}};
+  constexpr std::array<double, 4> kRates{0, 0.01, 0.02, 0.015};
+  constexpr std::array<std::array<double, 2>, 4> kDecayed{
+      {{0.5, -1},
+       {0.5197113258259355, -1.0180203887933275},
+       {0.5117176137437254, -1.0522024042074352},
+       {0.5437713618077088, -1.1055449454663369}}};
+  constexpr std::array<std::array<double, 2>, 4> kPlain{
+      {{0.5, -1},
+       {0.5197181008259355, -1.0180339387933275},
+       {0.5117419582589161, -1.0522506865948222},
+       {0.5438113496701997, -1.1056247944618458}}};
+  for (const double decay : {0.0005, 0.0}) {
+    std::array<double, 2> values = kBegin;
+    std::array<double, 2> velocity{};
+    for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      const engine::MomentumRule<double> rule{kRates[step], 0.9, decay, true};
+      update_by(rule, 2, kSteps[step].data(), velocity.data(), values.data());
+      expect_close(values, (decay > 0 ? kDecayed : kPlain)[step]);
+    }
+  }
+  TrainingOptions options = momentum_options();
+  options.nesterov = true;
+  const Learnt learnt = learn(options);
+  std::array<double, 2> biases = kStart;
+  std::array<double, 2> velocity{};
+  for (const std::array<double, 2>& gradient : kGradients) {
+    update_by(engine::MomentumRule<double>{0.1, 0.9, 0, true},
+              2,
+              gradient.data(),
+              velocity.data(),
+              biases.data());
+  }
+  expect_close(learnt.biases, biases);
+  CHECK(learnt.biases != learn(momentum_options()).biases);
 }
 
 TEST_CASE("Adam with weight decay is PyTorch's, and biases do not decay") {
