@@ -50,6 +50,7 @@ TrainingLength training_length(const TrainingRequest& request,
                                Index pictures,
                                partitioner::TrainingOptions& training) {
   TrainingLength length;
+  training.epoch_pictures = pictures;
   length.epoch_steps = std::max<Index>(1, (pictures + training.batch - 1) / training.batch);
   length.pictures = pictures;
   length.images = training.batch;
@@ -144,11 +145,22 @@ namespace {
 // it is.
 std::string early_end(const partitioner::TrainingOptions& training, Index last) {
   using partitioner::RatePolicy;
-  if (training.burn_in > 0 && last <= training.burn_in) {
+  const Index warm_up = warm_up_steps(training);
+  if (warm_up > 0 && last <= warm_up) {
+    return fmt::format("{}: the learning rate is still rising when training ends at step {}",
+                       training.burn_in > 0
+                           ? fmt::format("burn_in={}", training.burn_in)
+                           : fmt::format("warmup_epochs={}", training.warm_up_epochs),
+                       last);
+  }
+  if (training.policy == RatePolicy::Yolox &&
+      training.max_batches <= warm_up + steps_of_epochs(training, training.flat_epochs)) {
     return fmt::format(
-        "burn_in={}: the learning rate is still rising when training ends at step {}",
-        training.burn_in,
-        last);
+        "flat_epochs={}: behind the warm-up the learning rate is the least from step {} to the "
+        "last, {}",
+        training.flat_epochs,
+        warm_up > 0 ? warm_up + 2 : 1,
+        training.max_batches);
   }
   if (training.policy == RatePolicy::Steps && training.steps.back() > last) {
     const auto unreached = std::upper_bound(training.steps.begin(), training.steps.end(), last);
@@ -203,7 +215,8 @@ void warn_of_zero_rate(const TrainingRequest& request,
                        Index last_step,
                        const Communicator& communicator,
                        const SessionObserver& observer) {
-  if (last_step <= first_step || learning_rate(training, last_step) > 0) {
+  const bool rises = training.policy == partitioner::RatePolicy::Yolox && last_step == 1;
+  if (last_step <= first_step || learning_rate(training, last_step) > 0 || rises) {
     return;
   }
   const Index from = std::max(first_without_rate(training, last_step), first_step + 1);

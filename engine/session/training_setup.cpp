@@ -414,14 +414,12 @@ BatchNormMode TrainingSetup::batch_norm() const {
 }
 
 TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_digest) const {
-  const bool has_length = training_.policy == partitioner::RatePolicy::Poly ||
-                          training_.policy == partitioner::RatePolicy::Cosine;
   const partitioner::Replicas& replicas = partition_.replicas;
   return {.images = training_.batch,
           .subdivisions = training_.subdivisions,
           .pictures = pictures,
           .data_digest = data_digest,
-          .schedule_steps = has_length ? training_.max_batches : 0,
+          .schedule_steps = depends_on_length(training_) ? training_.max_batches : 0,
           .batch_norm = batch_norm(),
           // Nothing travels between tiles of one rank.
           .gradient_precision =

@@ -29,7 +29,44 @@ double cosine_rate(const TrainingOptions& training, Index step) {
   return training.least_rate + (training.learning_rate - training.least_rate) * share;
 }
 
+double yolox_rate(const TrainingOptions& training, Index step) {
+  expects(training.max_batches > 0, "the yolox policy knows the number of steps");
+  constexpr double kLeast = 0.05;
+  const Index done = step - 1;
+  const Index warm_up = warm_up_steps(training);
+  const Index flat_from = training.max_batches - steps_of_epochs(training, training.flat_epochs);
+  if (warm_up > 0 && done <= warm_up) {
+    const double risen = static_cast<double>(done) / static_cast<double>(warm_up);
+    return training.learning_rate * risen * risen;
+  }
+  if (done >= flat_from) {
+    return training.learning_rate * kLeast;
+  }
+  const double fallen =
+      static_cast<double>(done - warm_up) / static_cast<double>(flat_from - warm_up);
+  const double share = (1 + std::cos(std::numbers::pi * fallen)) / 2;
+  return training.learning_rate * (kLeast + (1 - kLeast) * share);
+}
+
 }  // namespace
+
+Index steps_of_epochs(const TrainingOptions& training, Index epochs) {
+  return (epochs * training.epoch_pictures + training.batch - 1) / training.batch;
+}
+
+Index warm_up_steps(const TrainingOptions& training) {
+  return training.warm_up_epochs > 0 ? steps_of_epochs(training, training.warm_up_epochs)
+                                     : training.burn_in;
+}
+
+bool depends_on_length(const TrainingOptions& training) {
+  return training.policy == RatePolicy::Poly || training.policy == RatePolicy::Cosine ||
+         training.policy == RatePolicy::Yolox || training.no_mosaic_epochs > 0;
+}
+
+bool in_last_epochs(const TrainingOptions& training, Index step) {
+  return step > training.max_batches - steps_of_epochs(training, training.no_mosaic_epochs);
+}
 
 double ema_decay(const TrainingOptions& training, Index step) {
   constexpr double kRise = 2000;  // steps
@@ -40,6 +77,9 @@ double ema_decay(const TrainingOptions& training, Index step) {
 double learning_rate(const TrainingOptions& training, Index step) {
   const double rate = training.learning_rate;
   const auto now = static_cast<double>(step);
+  if (training.policy == RatePolicy::Yolox) {
+    return yolox_rate(training, step);
+  }
   if (step < training.burn_in) {
     return rate * std::pow(now / static_cast<double>(training.burn_in), training.power);
   }
@@ -63,6 +103,8 @@ double learning_rate(const TrainingOptions& training, Index step) {
       return rate / (1 + std::exp(training.gamma * static_cast<double>(step - training.step)));
     case RatePolicy::Cosine:
       return cosine_rate(training, step);
+    case RatePolicy::Yolox:
+      break;
   }
   expects(false, "a rate policy is one of the enumerators");
   return rate;

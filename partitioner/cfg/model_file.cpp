@@ -23,7 +23,8 @@ constexpr Index kMostBytes = Index{8} << 20U;  // of the file
 
 constexpr Index kLargestSide = (Index{1} << 31) - 1;
 constexpr Index kLargestBatch = Index{1} << 20;
-constexpr double kUsualFactor = 1.4;             // of random=1
+constexpr double kUsualFactor = 1.4;  // of random=1
+constexpr Index kMostEpochs = 1'000'000;
 constexpr Index kMostSteps = 1'000'000'000'000;  // times a batch still an Index
 
 bool is_crop(const CfgSection& section) {
@@ -50,7 +51,8 @@ RatePolicy read_policy(CfgOptions& net) {
       {"poly", RatePolicy::Poly},
       {"sigmoid", RatePolicy::Sig},
       {"sig", RatePolicy::Sig},
-      {"cosine", RatePolicy::Cosine}};
+      {"cosine", RatePolicy::Cosine},
+      {"yolox", RatePolicy::Yolox}};
   const std::string name = net.word("policy", "constant");
   std::string known;
   for (const auto& [each, policy] : kPolicies) {
@@ -78,6 +80,16 @@ void read_rate(CfgOptions& net, TrainingOptions& training) {
   training.steps = net.integers("steps");
   training.scales = net.reals("scales");
   training.max_batches = net.integer("max_batches", training.max_batches, 0, kMostSteps);
+  training.warm_up_epochs = net.integer("warmup_epochs", training.warm_up_epochs, 0, kMostEpochs);
+  training.flat_epochs = net.integer("flat_epochs", training.flat_epochs, 0, kMostEpochs);
+  require(net,
+          training.policy == RatePolicy::Yolox || training.warm_up_epochs == 0,
+          "warmup_epochs",
+          "is of policy=yolox: give burn_in, in steps");
+  require(net,
+          training.warm_up_epochs == 0 || training.burn_in == 0,
+          "warmup_epochs",
+          "says what burn_in says in steps: remove either");
   if (training.policy != RatePolicy::Steps) {
     return;
   }

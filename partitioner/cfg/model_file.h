@@ -15,7 +15,7 @@
 
 namespace tessera::partitioner {
 
-enum class RatePolicy { Constant, Step, Steps, Exp, Poly, Sig, Cosine };
+enum class RatePolicy { Constant, Step, Steps, Exp, Poly, Sig, Cosine, Yolox };
 
 // How the learning rate and the optimizer behave, as [net] says; defaults are Darknet's.
 struct TrainingOptions {
@@ -32,9 +32,14 @@ struct TrainingOptions {
   Index step = 1;              // step, sig
   double scale = 1;            // step
   double least_rate = 0;       // cosine: where it ends
+  Index warm_up_epochs = 0;    // yolox, instead of burn_in
+  Index flat_epochs = 15;      // yolox: the last ones
   std::vector<Index> steps;    // steps
   std::vector<double> scales;  // steps
   Index max_batches = 0;       // steps in all; 0: the command line has to say
+  // With pictures and boxes as they are: without mosaic and mixup, see in_last_epochs().
+  Index no_mosaic_epochs = 0;
+  Index epoch_pictures = 0;  // what the data set says, where anything counts in epochs
   bool adam = false;
   bool decoupled_decay = false;  // of Adam: AdamW
   double adam_beta1 = 0.9;
@@ -88,11 +93,26 @@ struct ModelFile {
 // counted from 1; the rest is that of the new values. It rises as YOLOX has it.
 [[nodiscard]] double ema_decay(const TrainingOptions& training, Index step);
 
+// The steps that have a picture of some epochs, where these begin or end with a step; and those in
+// which the rate rises.
+[[nodiscard]] Index steps_of_epochs(const TrainingOptions& training, Index epochs);
+[[nodiscard]] Index warm_up_steps(const TrainingOptions& training);
+
+// Whether what the policy or augmentation does in a step depends on how long training goes on.
+[[nodiscard]] bool depends_on_length(const TrainingOptions& training);
+
+// Whether update `step`, counted from 1, is one of those that the last `no_mosaic_epochs` epochs of
+// training.max_batches steps have a picture in.
+[[nodiscard]] bool in_last_epochs(const TrainingOptions& training, Index step);
+
 // The rate of update `step`, counted from 1, by the policy. `training.max_batches` must be positive
-// for poly and cosine; after it the rate stays at 0, or at the least rate.
+// for poly, cosine and yolox; after it the rate stays at 0, or at the least rate.
 //
 // Cosine (Loshchilov, Hutter 2017) falls from the first step that is not warm-up, like PyTorch's
 // CosineAnnealingLR behind a warm-up: the last step still learns.
+//
+// Yolox is YOLOX's (yolox/utils/lr_scheduler.py, Megvii), whose first step has rate 0 where there
+// is a warm-up.
 [[nodiscard]] double learning_rate(const TrainingOptions& training, Index step);
 
 }  // namespace tessera::partitioner

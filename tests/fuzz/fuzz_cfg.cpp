@@ -39,8 +39,7 @@ bool fuzz_cfg(Bytes bytes) {
     for (int layer = 0; layer < model.network.size(); ++layer) {
       check_layer(model.network, layer);
     }
-    const bool needs_steps = model.training.policy == RatePolicy::Poly;
-    if (!needs_steps || model.training.max_batches > 0) {
+    if (!depends_on_length(model.training) || model.training.max_batches > 0) {
       for (const Index step : {1, 2, 1000, 1'000'000}) {
         (void)learning_rate(model.training, step);
       }

@@ -180,8 +180,9 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
   }
   if (before.schedule_steps != now.schedule_steps) {
     found.push_back(
-        fmt::format("had a learning rate schedule of {}, now it has {}: the rate jumps "
-                    "here; --schedule-steps {} keeps the old one",
+        fmt::format("had a schedule of {} for its learning rate or its last epochs, now it has {}: "
+                    "the rate jumps here, or they begin at another step; --schedule-steps {} keeps "
+                    "the old one",
                     counted(before.schedule_steps, "step"),
                     now.schedule_steps,
                     before.schedule_steps));

@@ -25,7 +25,7 @@ struct TrainingRecord {
   Index subdivisions = 0;    // passes of a step; 0: unknown
   Index pictures = 0;        // of the data set, to train on
   std::string data_digest;   // of that data set; empty: unknown
-  Index schedule_steps = 0;  // the length of the learning rate schedule
+  Index schedule_steps = 0;  // the length of the schedule, where anything depends on it
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::string gradient_precision;  // as to_text() writes them
   std::string sync;

@@ -30,6 +30,8 @@ const char* name_of_policy(RatePolicy policy) {
       return "sigmoid";
     case RatePolicy::Cosine:
       return "cosine";
+    case RatePolicy::Yolox:
+      return "yolox";
   }
   return "";
 }
@@ -73,9 +75,13 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
                step,
                scale,
                least_rate,
+               warm_up_epochs,
+               flat_epochs,
                steps,
                scales,
                max_batches,
+               no_mosaic_epochs,
+               epoch_pictures,
                adam,
                decoupled_decay,
                adam_beta1,
@@ -86,14 +92,17 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
                norm] = training;
   const bool exp = policy == RatePolicy::Exp;
   const bool sigmoid = policy == RatePolicy::Sig;
+  const bool yolox = policy == RatePolicy::Yolox;
   settings.add("learning_rate", learning_rate);
   settings.add("policy", name_of_policy(policy));
   settings.add("burn_in", burn_in);
-  settings.add_if(burn_in > 0 || policy == RatePolicy::Poly, "power", power);
+  settings.add_if((burn_in > 0 && !yolox) || policy == RatePolicy::Poly, "power", power);
   settings.add_if(exp || sigmoid, "gamma", gamma);
   settings.add_if(sigmoid || policy == RatePolicy::Step, "step", step);
   settings.add_if(policy == RatePolicy::Step, "scale", scale);
   settings.add_if(policy == RatePolicy::Cosine, "learning_rate_min", least_rate);
+  settings.add_if(yolox, "warmup_epochs", warm_up_epochs);
+  settings.add_if(yolox, "flat_epochs", flat_epochs);
   settings.add_if(policy == RatePolicy::Steps, "steps", fmt::format("{}", fmt::join(steps, ",")));
   settings.add_if(policy == RatePolicy::Steps, "scales", fmt::format("{}", fmt::join(scales, ",")));
   settings.add("decay", decay);

@@ -149,6 +149,22 @@ TEST_CASE("steps after the end of a schedule are warned of, its last step is not
   CHECK(tests::has(warnings.at(0), "--schedule-steps 150"));
 }
 
+TEST_CASE("a first step without a rate is no fault, nor is an end that YOLOX's schedule has") {
+  partitioner::TrainingOptions training = model_with(8, 1, 100).training;
+  training.policy = partitioner::RatePolicy::Yolox;
+  training.learning_rate = 0.1;
+  training.warm_up_epochs = 2;
+  training.flat_epochs = 3;
+  training.epoch_pictures = 80;
+  CHECK(learning_rate(training, 1) == 0);
+  CHECK(rate_warnings(training, 1).empty());
+  CHECK(rate_warnings(training, 100).empty());
+  CHECK(early_end(training, 100).empty());
+  CHECK(tests::has(early_end(training, 20), "warmup_epochs=2"));
+  training.flat_epochs = 8;
+  CHECK(tests::has(early_end(training, 100), "flat_epochs=8"));
+}
+
 TEST_CASE("training that ends in its warm-up, or before its rate has fallen, is warned of") {
   partitioner::TrainingOptions training = model_with(8, 1, 100).training;
   CHECK(early_end(training, 1).empty());

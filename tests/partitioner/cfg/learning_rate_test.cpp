@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -45,6 +46,77 @@ TEST_CASE("every policy gives the rates that Darknet gives") {
     ++compared;
   }
   CHECK(compared == 9 * 24);
+}
+
+// Numbers of YOLOX's own schedule (yolox/utils/lr_scheduler.py, Megvii, yoloxwarmcos).
+TEST_CASE("the yolox rate is YOLOX's, whatever its epochs are counted in") {
+  struct Rate {
+    Index done;
+    double rate;
+  };
+  const auto check = [](TrainingOptions training, const std::vector<Rate>& rates) {
+    for (const Rate& each : rates) {
+      CAPTURE(each.done);
+      CHECK(learning_rate(training, each.done + 1) == doctest::Approx(each.rate).epsilon(1e-12));
+    }
+  };
+  TrainingOptions training =
+      training_of("policy=yolox learning_rate=0.0025 warmup_epochs=5 flat_epochs=5 batch=8");
+  training.learning_rate = 0.0025;
+  training.epoch_pictures = 800;
+  training.max_batches = 3000;
+  const std::vector<Rate> rates{{0, 0},
+                                {1, 1e-8},
+                                {2, 4e-8},
+                                {250, 0.000625},
+                                {499, 0.00249001},
+                                {500, 0.0025},
+                                {501, 0.002499998534980898},
+                                {1500, 0.0013125},
+                                {2499, 0.00012500146501910207},
+                                {2500, 0.000125},
+                                {2999, 0.000125}};
+  check(training, rates);
+  training.warm_up_epochs = 0;
+  training.burn_in = 500;
+  check(training, rates);
+  training.epoch_pictures = 798;  // a step that has pictures of two epochs counts for both
+  check(training, {{500, 0.0025}, {2501, 0.000125}});
+  CHECK(learning_rate(training, 2501) > 0.0001250001);
+  training.learning_rate = 0.01;
+  training.burn_in = 14;
+  training.flat_epochs = 3;
+  training.epoch_pictures = 7 * 8;
+  training.max_batches = 70;
+  check(training,
+        {{0, 0},
+         {1, 5.10204081632653e-05},
+         {7, 0.0025},
+         {13, 0.008622448979591838},
+         {14, 0.01},
+         {15, 0.009980877896477386},
+         {31, 0.005463107944164946},
+         {48, 0.0005191221035226144},
+         {49, 0.0005},
+         {69, 0.0005}});
+  training.burn_in = 0;
+  check(training, {{0, 0.01}, {69, 0.0005}});
+  training.flat_epochs = 10;
+  check(training, {{0, 0.0005}, {69, 0.0005}});
+}
+
+TEST_CASE("the last epochs are those whose pictures the last steps have") {
+  TrainingOptions training;
+  training.batch = 4;
+  training.epoch_pictures = 10;
+  training.max_batches = 25;  // ten epochs
+  CHECK_FALSE(in_last_epochs(training, 25));
+  training.no_mosaic_epochs = 3;  // pictures 71 to 100
+  CHECK_FALSE(in_last_epochs(training, 17));
+  CHECK(in_last_epochs(training, 18));
+  CHECK(in_last_epochs(training, 25));
+  training.no_mosaic_epochs = 10;
+  CHECK(in_last_epochs(training, 1));
 }
 
 TEST_CASE("a negative step counts from the start") {
