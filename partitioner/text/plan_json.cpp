@@ -107,6 +107,15 @@ double step_multiply_adds_of_one(const Network& network, const Plan& plan) {
   return sum;
 }
 
+// Weights, biases and scales of all layers, frozen ones, too; no running statistics.
+Index parameter_count(const Plan& plan) {
+  Index count = 0;
+  for (const ParameterPlan& parameter : plan.parameters) {
+    count += is_learnt(parameter.kind) ? parameter.shape.channels * parameter.shape.row : 0;
+  }
+  return count;
+}
+
 // What the ranks require of each map from outside that a group reads; the image is map -1.
 OrderedJson reads_json(const GroupGeometry& group) {
   OrderedJson result = OrderedJson::array();
@@ -275,6 +284,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
       {"multiply_adds", totals.sum.work.multiply_adds},
       {"redundant_multiply_adds", totals.sum.work.redundant},
       {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
+      {"parameters", parameter_count(plan)},
       {"image", {network.image.channels, network.image.rows, network.image.cols}},
       {"layers", layers_json(network)},
       {"kernels", kernels_json(network, plan)},

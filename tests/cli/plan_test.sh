@@ -16,6 +16,7 @@ done
 works 1 plan models/lenet5.cfg --grid 2x2 --json
 cp "$folder/out" "$folder/plan.json"
 expect 'the plan is JSON' valid_json "$folder/plan.json" whole
+expect 'it counts parameters' grep -q '"parameters":61706,' "$folder/plan.json"
 expect 'it lists the layers with their outputs' grep -qF \
   '"layers":[{"index":0,"kind":"convolutional","output":[6,28,28]},{"index":1,"kind":"maxpool","output":[6,14,14]},' "$folder/plan.json"
 expect 'a connected layer has an output of one cell' grep -qF '{"index":4,"kind":"connected","output":[120,1,1]}' "$folder/plan.json"
@@ -57,6 +58,7 @@ works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --reader 2 --
 cp "$folder/out" "$folder/first.json"
 works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --json
 expect 'a saved partition gives the same plan' same_bytes "$folder/first.json" "$folder/out"
+expect 'running statistics are no parameters' grep -q '"parameters":70330,' "$folder/out"
 works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --save "$folder/again.toml"
 expect 'a saved partition is saved as it was' same_bytes "$folder/partition.toml" "$folder/again.toml"
 works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --reader every --json
