@@ -41,6 +41,7 @@ struct Pass {
   bool ends_training = false;        // one of its last epochs: see TrainingOptions
   // Of the training, with those of this pass; after a training: all there could be.
   Index images_seen = std::numeric_limits<Index>::max();
+  bool in_last_epochs = false;  // partitioner::in_last_epochs() of the step
   bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
 };
 

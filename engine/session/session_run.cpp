@@ -106,6 +106,9 @@ PictureSources SessionRun::open_pictures() {
                          .testing = setup_.source(std::move(data.testing), Split::Test),
                          .tests = request_.evaluate};
   learn_of_pictures(sources);
+  if (training) {
+    training->end_mosaic(steps_before_last_epochs(setup_.training()));
+  }
   on_root(communicator_, [&] {
     if (const std::string kept = setup_.caching().described(); !kept.empty()) {
       messages_.say("pictures are " + kept + "\n");

@@ -320,9 +320,11 @@ std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> datase
     }
     BatchOptions options{rules_, pass_images(), seed_, split};
     options.cache = caching_->cache();
+    if (split == Split::Train) {
+      options.passes = training_.subdivisions;
+    }
     if (sized_plans_ && split == Split::Train) {
       options.sizes = std::make_shared<const InputSchedule>(sized_plans_->schedule());
-      options.passes = training_.subdivisions;
     }
     if (mapped_) {
       mapped_->share(options, *dataset);

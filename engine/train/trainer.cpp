@@ -208,6 +208,7 @@ Pass Trainer::training_pass(Index part, const Targets* targets) const {
   pass.step = steps_;
   pass.number = part;
   pass.first_image = part * execution_.plan().batch;
+  pass.in_last_epochs = in_last_epochs(options_.training, steps_ + 1);
   pass.ends_step = part + 1 == options_.training.subdivisions;
   pass.targets = targets;
   pass.images_seen = steps_ * options_.training.batch +

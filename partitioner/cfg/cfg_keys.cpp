@@ -89,7 +89,10 @@ constexpr KeyRule kRules[] = {
     {"net", "letter_box", Computed},
     {"net", "label_smooth_eps", Training},
     {"net", "mosaic", Training},
-    {"net", "mosaic_bound", None},  // of mosaic
+    {"net", "mosaic_bound", None},  // of mosaic, as are the next three
+    {"net", "mosaic_prob", None},
+    {"net", "mixup_prob", None},
+    {"net", "no_mosaic_epochs", None},
     {"net", "cutmix", Training},
     {"net", "mixup", Training},
     {"net", "blur", Training},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "partitioner/base/errors.h"
@@ -65,7 +66,13 @@ bool depends_on_length(const TrainingOptions& training) {
 }
 
 bool in_last_epochs(const TrainingOptions& training, Index step) {
-  return step > training.max_batches - steps_of_epochs(training, training.no_mosaic_epochs);
+  return step > steps_before_last_epochs(training);
+}
+
+Index steps_before_last_epochs(const TrainingOptions& training) {
+  return training.no_mosaic_epochs == 0
+             ? std::numeric_limits<Index>::max()
+             : training.max_batches - steps_of_epochs(training, training.no_mosaic_epochs);
 }
 
 double ema_decay(const TrainingOptions& training, Index step) {

@@ -218,7 +218,9 @@ void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentati
   augmentation.letter_box = net.flag("letter_box", false);
   augmentation.mosaic = net.flag("mosaic", false);
   (void)net.flag("mosaic_bound", true);  // boxes always end with their picture
-  augmentation.mixup = net.flag("mixup", false) && !augmentation.mosaic;
+  augmentation.mixup = net.flag("mixup", false);
+  augmentation.mosaic_share = net.real("mosaic_prob", augmentation.mosaic_share, 0, 1);
+  augmentation.mixup_share = net.real("mixup_prob", augmentation.mixup_share, 0, 1);
   augmentation.resize_step = net.integer("resize_step", 0, 1, kLargestSide);
   (void)net.has("label_smooth_eps");  // of classifiers: here each head has its own
 }
@@ -244,6 +246,7 @@ void read_net(CfgOptions& net, bool detects, ModelFile& model) {
   read_augmentation(net, model.augmentation);
   if (detects) {
     read_detector_augmentation(net, model.augmentation);
+    model.training.no_mosaic_epochs = net.integer("no_mosaic_epochs", 0, 0, kMostEpochs);
   }
   net.apply_rules("net");
 }

@@ -37,7 +37,7 @@ struct TrainingOptions {
   std::vector<Index> steps;    // steps
   std::vector<double> scales;  // steps
   Index max_batches = 0;       // steps in all; 0: the command line has to say
-  // With pictures and boxes as they are: without mosaic and mixup, see in_last_epochs().
+  // Without mosaic and mixup, see in_last_epochs().
   Index no_mosaic_epochs = 0;
   Index epoch_pictures = 0;  // what the data set says, where anything counts in epochs
   bool adam = false;
@@ -69,7 +69,11 @@ struct AugmentationOptions {
   double resize = 1;        // the picture is scaled by between this and its inverse
   bool letter_box = false;  // keeps its proportions
   bool mosaic = false;      // four pictures in one
-  bool mixup = false;       // half of the time two pictures, one over the other
+  double mosaic_share = 1;  // of the images
+  // Half of the time two pictures, one over the other; beside mosaic, another picture over so many
+  // of the mosaics.
+  bool mixup = false;
+  double mixup_share = 1;
   // Multi-scale training, see network/input_sizes.h. 0: all inputs are of one size.
   double random = 0;
   Index resize_step = 0;  // pixels that sides are multiples of; 0: the network's stride
@@ -101,9 +105,10 @@ struct ModelFile {
 // Whether what the policy or augmentation does in a step depends on how long training goes on.
 [[nodiscard]] bool depends_on_length(const TrainingOptions& training);
 
-// Whether update `step`, counted from 1, is one of those that the last `no_mosaic_epochs` epochs of
-// training.max_batches steps have a picture in.
+// Whether update `step`, counted from 1, is one of those that have a picture of the last
+// `no_mosaic_epochs` epochs of training.max_batches steps; and how many come before them.
 [[nodiscard]] bool in_last_epochs(const TrainingOptions& training, Index step);
+[[nodiscard]] Index steps_before_last_epochs(const TrainingOptions& training);
 
 // The rate of update `step`, counted from 1, by the policy. `training.max_batches` must be positive
 // for poly, cosine and yolox; after it the rate stays at 0, or at the least rate.

@@ -41,7 +41,8 @@ enum class Draw : std::uint64_t {
   MosaicRow,
   MosaicCol,
   Mixup,
-  Item
+  Item,
+  Mosaic
 };
 
 class AugmentationDraws {

@@ -24,10 +24,17 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
     expects(options_.rules.detects && options_.split == Split::Train,
             "inputs change their size in a detector's training");
     for (const auto& share : options_.sizes->sizes().shares()) {
-      sized_.push_back(rules_of_size(options_.rules, share.size));
+      rules_.push_back(rules_of_size(options_.rules, share.size));
     }
+  } else {
+    rules_ = {options_.rules};
   }
-  detail_ = needed_detail(sized_.empty() ? options_.rules : sized_.back());
+  single_rules_ = rules_;
+  for (RenderingRules& rules : single_rules_) {
+    rules.augmentation.mosaic = false;
+    rules.augmentation.mixup = false;
+  }
+  detail_ = needed_detail(rules_.back());
   if (!options_.leaving.empty()) {
     auto next = options_.leaving.begin();
     for (Index item = 0; item < dataset_.size(); ++item) {
@@ -106,11 +113,13 @@ BatchSource::Moment BatchSource::moment(Index step, Index position) const {
 }
 
 const RenderingRules& BatchSource::rules(Index step) const {
-  if (sized_.empty()) {
-    return options_.rules;
+  const Index of_training = step / options_.passes;
+  const std::vector<RenderingRules>& all = of_training < mosaic_until_ ? rules_ : single_rules_;
+  if (!options_.sizes) {
+    return all.front();
   }
-  const partitioner::InputSize& size = options_.sizes->at(step / options_.passes);
-  return *std::find_if(sized_.begin(), sized_.end(), [&size](const RenderingRules& rules) {
+  const partitioner::InputSize& size = options_.sizes->at(of_training);
+  return *std::find_if(all.begin(), all.end(), [&size](const RenderingRules& rules) {
     return partitioner::size_of(rules.input) == size;
   });
 }
@@ -121,7 +130,7 @@ std::vector<BatchSource::Part> BatchSource::parts_of(Index step, Index position,
     return parts;
   }
   const auto [epoch, place] = moment(step, position);
-  const int pictures = pictures_at(options_.rules, options_.seed, epoch, place);
+  const int pictures = pictures_at(rules(step), options_.seed, epoch, place);
   for (int number = 1; number < pictures; ++number) {
     parts.push_back(
         {joining_item(options_.seed, epoch, place, number, dataset_.size()), position, number});

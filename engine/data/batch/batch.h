@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,7 +46,7 @@ struct BatchOptions {
 
   // Of inputs that change their size, in a detector's training; null: all are as the rules say.
   std::shared_ptr<const InputSchedule> sizes = nullptr;
-  Index passes = 1;  // of a step; a batch is what a pass takes
+  Index passes = 1;  // of a step of the training; a batch is what a pass takes
 
   // Keeps decoded pictures; null: each is decoded whenever it is read.
   std::shared_ptr<PictureCache> cache = nullptr;
@@ -67,6 +68,10 @@ class BatchSource {
   // Takes what is leaving out of the data set; `add_arrivals` adds what has arrived behind the
   // rest. Nothing must be read meanwhile.
   void change(const std::function<void(Dataset&)>& add_arrivals);
+
+  // From this step of the training on, counted from 0, an image is made of one picture, whatever
+  // the rules say. Nothing must be read meanwhile.
+  void end_mosaic(Index step) { mosaic_until_ = step; }
 
   // The items of step `step`, counted from 0: options.batch of them, or as many as the shares say.
   [[nodiscard]] std::vector<Index> items(Index step) const;
@@ -135,7 +140,10 @@ class BatchSource {
 
   Dataset dataset_;
   BatchOptions options_;
-  std::vector<RenderingRules> sized_;  // of the sizes, in their order; empty: there is one
+  // Of the sizes, in their order, or of the only one; and the same without mosaic and mixup.
+  std::vector<RenderingRules> rules_;
+  std::vector<RenderingRules> single_rules_;
+  Index mosaic_until_ = std::numeric_limits<Index>::max();
   Detail detail_;
   std::vector<Index> staying_;  // items of the data set, where some are leaving
 };

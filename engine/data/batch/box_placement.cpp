@@ -127,14 +127,28 @@ void move_to_corner(const Cuts& cuts,
   augmentation.centre_y += augmentation.y_per_row * rows;
 }
 
+constexpr int kQuarters = 4;
+
+// What an input is made of: its first pictures are those of the mosaic, where it has one.
+struct Composition {
+  bool mosaic = false;
+  bool mixup = false;
+
+  [[nodiscard]] bool is_quarter(int number) const { return mosaic && number < kQuarters; }
+};
+
+Composition composition_at(const RenderingRules& rules, const AugmentationDraws& draws) {
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  const bool mosaic = options.mosaic && draws.between(0, 1, Draw::Mosaic) < options.mosaic_share;
+  const bool over_mosaic = mosaic && draws.between(0, 1, Draw::Mixup) < options.mixup_share;
+  return {mosaic, options.mixup && (options.mosaic ? over_mosaic : draws.coin(Draw::Mixup))};
+}
+
 }  // namespace
 
 int pictures_at(const RenderingRules& rules, std::uint64_t seed, Index epoch, Index place) {
-  if (rules.augmentation.mosaic) {
-    return 4;
-  }
-  const AugmentationDraws draws(seed, epoch, place);
-  return rules.augmentation.mixup && draws.coin(Draw::Mixup) ? 2 : 1;
+  const Composition made = composition_at(rules, AugmentationDraws(seed, epoch, place));
+  return (made.mosaic ? kQuarters : 1) + (made.mixup ? 1 : 0);
 }
 
 Index joining_item(std::uint64_t seed, Index epoch, Index place, int number, Index size) {
@@ -144,14 +158,16 @@ Index joining_item(std::uint64_t seed, Index epoch, Index place, int number, Ind
 PictureWindow window_at(
     const RenderingRules& rules, std::uint64_t seed, Index epoch, Index place, int number) {
   const MapShape& input = rules.input;
-  if (!rules.augmentation.mosaic) {
-    const float share = 1.0F / static_cast<float>(pictures_at(rules, seed, epoch, place));
+  const AugmentationDraws draws(seed, epoch, place);
+  const Composition made = composition_at(rules, draws);
+  const float share = made.mixup ? 0.5F : 1;
+  if (!made.is_quarter(number)) {
     return {{0, input.rows}, {0, input.cols}, share};
   }
-  const MosaicCorner corner = mosaic_corner(input, AugmentationDraws(seed, epoch, place));
+  const MosaicCorner corner = mosaic_corner(input, draws);
   return {number < 2 ? Range{0, corner.row} : Range{corner.row, input.rows},
           number % 2 == 0 ? Range{0, corner.col} : Range{corner.col, input.cols},
-          1};
+          share};
 }
 
 Augmentation place_picture(const RenderingRules& rules,
@@ -167,9 +183,9 @@ Augmentation place_picture(const RenderingRules& rules,
   }
   Augmentation augmentation = stretched(cuts, picture, rules.input);
   draw_flip_and_colours(rules, draws, augmentation);
-  if (rules.augmentation.mosaic) {
-    const MosaicCorner corner = mosaic_corner(rules.input, AugmentationDraws(seed, epoch, place));
-    move_to_corner(cuts, corner, number, rules.input, augmentation);
+  const AugmentationDraws of_input(seed, epoch, place);
+  if (composition_at(rules, of_input).is_quarter(number)) {
+    move_to_corner(cuts, mosaic_corner(rules.input, of_input), number, rules.input, augmentation);
   }
   return augmentation;
 }

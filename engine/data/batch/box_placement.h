@@ -3,8 +3,8 @@
 //
 // The picture, or a window of it that may reach beyond its edges, is stretched to the input: what
 // lies outside is grey. In training the input may be made of several pictures: of four, a quarter
-// each (mosaic), or of two, one shining through the other (mixup). Everything random is drawn by
-// global position, as in augment.h.
+// each (mosaic), or of two, one shining through the other (mixup); or of five, one shining through
+// a mosaic. Everything random is drawn by global position, as in augment.h.
 
 #pragma once
 

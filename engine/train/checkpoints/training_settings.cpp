@@ -105,6 +105,7 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   settings.add_if(yolox, "flat_epochs", flat_epochs);
   settings.add_if(policy == RatePolicy::Steps, "steps", fmt::format("{}", fmt::join(steps, ",")));
   settings.add_if(policy == RatePolicy::Steps, "scales", fmt::format("{}", fmt::join(scales, ",")));
+  settings.add("no_mosaic_epochs", no_mosaic_epochs);
   settings.add("decay", decay);
   settings.add("adam", adam);
   settings.add_if(!adam, "momentum", momentum);
@@ -139,7 +140,9 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
                resize,
                letter_box,
                mosaic,
+               mosaic_share,
                mixup,
+               mixup_share,
                random,
                resize_step] = augmentation;
   (void)random;  // a record has the factor that is in effect
@@ -157,6 +160,8 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
   settings.add_if(detects, "letter_box", letter_box);
   settings.add_if(detects, "mosaic", mosaic);
   settings.add_if(detects, "mixup", mixup);
+  settings.add_if(detects && mosaic, "mosaic_prob", mosaic_share);
+  settings.add_if(detects && mosaic && mixup, "mixup_prob", mixup_share);
   settings.add_if(detects && resize_step > 0, "resize_step", resize_step);
 }
 

@@ -578,7 +578,14 @@ TEST_CASE("how a detector's pictures are varied is said by [net] and the last he
   CHECK(varied.augmentation.letter_box);
   CHECK(varied.augmentation.mosaic);
   CHECK(model("mixup=1", "").augmentation.mixup);
-  CHECK_FALSE(model("mixup=1\nmosaic=1", "").augmentation.mixup);  // as Darknet
+  CHECK(model("mixup=1\nmosaic=1", "").augmentation.mixup);
+  CHECK(model("", "").augmentation.mixup_share == 1);
+  const ModelFile shares = model("mosaic_prob=.5\nmixup_prob=.25\nno_mosaic_epochs=16", "");
+  CHECK(shares.warnings.empty());
+  CHECK(shares.augmentation.mosaic_share == 0.5);
+  CHECK(shares.augmentation.mixup_share == 0.25);
+  CHECK(shares.training.no_mosaic_epochs == 16);
+  CHECK_THROWS_AS((void)model("mosaic_prob=1.1", ""), InputError);
   CHECK(plain.augmentation.random == 0);
   const ModelFile scales = model("resize_step=16", "random=1");
   CHECK(scales.warnings.empty());

@@ -1,6 +1,7 @@
 #include "engine/data/batch/box_placement.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -144,9 +145,12 @@ class PaintedSet {
     tests::write_text(folder_ / "d.data", "classes=4\ntrain=list.txt\nvalid=list.txt\n");
   }
 
-  [[nodiscard]] BatchSource source(const RenderingRules& rules, Index batch, Split split) const {
+  [[nodiscard]] BatchSource source(const RenderingRules& rules,
+                                   Index batch,
+                                   Split split,
+                                   Index passes = 1) const {
     return {engine::list_dataset(folder_ / "d.data", split, rules.input.channels),
-            {.rules = rules, .batch = batch, .seed = 5, .split = split},
+            {.rules = rules, .batch = batch, .seed = 5, .split = split, .passes = passes},
             "net.cfg"};
   }
 
@@ -391,4 +395,67 @@ TEST_CASE("mixup lays two pictures over each other, half of the time, with the b
   (void)source.read_region(0, all, values);
   CHECK(std::any_of(values.begin(), values.end(), [](float value) { return value == 0.5F; }));
   CHECK(*std::max_element(values.begin(), values.end()) <= 1.0F);
+}
+
+TEST_CASE("mixup lays a picture over a mosaic, half and half, with the boxes of all five") {
+  const PaintedSet set(6);
+  RenderingRules rules = detector_rules();
+  rules.augmentation.mosaic = true;
+  rules.augmentation.mixup = true;
+  RenderingRules mosaic = rules;
+  mosaic.augmentation.mixup = false;
+  const Region all{{0, 60}, {0, 3}, {0, rules.input.rows}, {0, rules.input.cols}};
+  std::vector<float> mixed(static_cast<std::size_t>(all.volume()));
+  std::vector<float> plain(mixed.size());
+  const BatchSource source = set.source(rules, 60, Split::Train);
+  const BatchSource others = set.source(mosaic, 60, Split::Train);
+  (void)source.read_region(0, all, mixed);
+  (void)others.read_region(0, all, plain);
+  for (Index place = 0; place < 60; ++place) {
+    CHECK(pictures_at(rules, 5, 0, place) == 5);
+    CHECK(window_at(rules, 5, 0, place, 0).share == 0.5F);
+    CHECK(window_at(rules, 5, 0, place, 4).rows == Range{0, rules.input.rows});
+    const auto n = static_cast<std::size_t>(place);
+    const auto boxes = source.targets(0)[n]->boxes;
+    const auto below = others.targets(0)[n]->boxes;
+    REQUIRE(boxes.size() == below.size() + 1);
+    CHECK(std::equal(below.begin(), below.end(), boxes.begin()));
+    // Where the picture over it is white it is half as dark as before.
+    const Box& over = boxes.back();
+    const auto row = static_cast<Index>(over.centre_y * static_cast<float>(rules.input.rows));
+    const auto col = static_cast<Index>(over.centre_x * static_cast<float>(rules.input.cols));
+    const auto cell = n * static_cast<std::size_t>(rules.input.volume()) +
+                      static_cast<std::size_t>(row * rules.input.cols + col);
+    CHECK(mixed[cell] == doctest::Approx(0.5 * static_cast<double>(plain[cell]) + 0.5));
+  }
+  rules.augmentation.mosaic_share = 0.5;
+  rules.augmentation.mixup_share = 0.5;
+  std::array<int, 6> made{};
+  for (Index place = 0; place < 400; ++place) {
+    ++made.at(static_cast<std::size_t>(pictures_at(rules, 5, 0, place)));
+  }
+  CHECK(made[2] == 0);  // mixup is of mosaics
+  CHECK(std::abs(made[1] - 200) < 50);
+  CHECK(std::abs(made[4] - 100) < 40);
+  CHECK(std::abs(made[5] - 100) < 40);
+}
+
+TEST_CASE("an image is made of one picture once mosaics have ended, in whatever passes") {
+  const PaintedSet set(6);
+  RenderingRules rules = detector_rules();
+  rules.augmentation.mosaic = true;
+  rules.augmentation.mixup = true;
+  RenderingRules single = rules;
+  single.augmentation.mosaic = false;
+  single.augmentation.mixup = false;
+  const BatchSource plain = set.source(single, 6, Split::Train);
+  BatchSource source = set.source(rules, 6, Split::Train);
+  source.end_mosaic(2);
+  CHECK(source.targets(1)[0]->boxes.size() > 1);
+  CHECK(source.targets(2) == plain.targets(2));
+  BatchSource halves = set.source(rules, 3, Split::Train, 2);
+  halves.end_mosaic(2);
+  CHECK(halves.targets(3)[0]->boxes.size() > 1);
+  CHECK(halves.targets(4)[0] == plain.targets(2)[0]);
+  CHECK(halves.targets(5)[2] == plain.targets(2)[5]);
 }
