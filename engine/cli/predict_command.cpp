@@ -46,7 +46,7 @@ class PredictOutput {
     const bool letter_box = !heads_.empty() && rules_.augmentation.letter_box;
     if (letter_box && !predictor.root_reads) {
       throw AgreedError(
-          "letter_box=1: rank 0 says where boxes lie on a picture, so it must read them: use "
+          "letter_box: rank 0 says where boxes lie on a picture, so it must read them: use "
           "--reader 0 or --reader every");
     }
     if (command_.out.empty()) {

@@ -215,7 +215,9 @@ bool is_head(const std::string& section) {
 
 // Of a detector's [net].
 void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
-  augmentation.letter_box = net.flag("letter_box", false);
+  const Index letter_box = net.integer("letter_box", 0, 0, 2);
+  augmentation.letter_box = letter_box > 0;
+  augmentation.top_left = letter_box == 2;
   augmentation.mosaic = net.flag("mosaic", false);
   (void)net.flag("mosaic_bound", true);  // boxes always end with their picture
   augmentation.mixup = net.flag("mixup", false);

@@ -68,6 +68,7 @@ struct AugmentationOptions {
   double jitter = 0.2;      // of width and height: how far each side is moved in or out
   double resize = 1;        // the picture is scaled by between this and its inverse
   bool letter_box = false;  // keeps its proportions
+  bool top_left = false;    // and lies there, beside YOLOX's grey; else in the middle
   bool mosaic = false;      // four pictures in one
   double mosaic_share = 1;  // of the images
   // Half of the time two pictures, one over the other; beside mosaic, another picture over so many

@@ -92,7 +92,7 @@ refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint
 sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg
 works 4 predict bars.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.01 --grid 2x2 --reader 0
 run 4 predict bars.cfg set/images/test --weights run/checkpoint.safetensors --grid 2x2 --reader 1
-expect_refusal 'letter_box=1: rank 0 says where boxes lie'
+expect_refusal 'letter_box: rank 0 says where boxes lie'
 
 python3 - "$golden/map/plain.json" <<'PY'
 import json, sys

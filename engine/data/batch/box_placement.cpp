@@ -63,30 +63,36 @@ Cuts draw_cuts(const RenderingRules& rules, const AugmentationDraws& draws) {
 }
 
 // Keeps the picture's proportions.
-void add_bars(const MapShape& picture, const MapShape& input, Cuts& cuts) {
+void add_bars(const RenderingRules& rules, const MapShape& picture, bool mirrored, Cuts& cuts) {
+  const MapShape& input = rules.input;
+  const double first = rules.augmentation.top_left ? 0 : 0.5;  // share of the bar at the top
+  const double left = mirrored ? 1 - first : first;
   const double picture_ratio =
       static_cast<double>(picture.cols) / static_cast<double>(picture.rows);
   const double ratio =
       picture_ratio * static_cast<double>(input.rows) / static_cast<double>(input.cols);
   if (ratio > 1) {
-    cuts.top -= (ratio - 1) / 2;
-    cuts.bottom -= (ratio - 1) / 2;
+    cuts.top -= first * (ratio - 1);
+    cuts.bottom -= (1 - first) * (ratio - 1);
   } else {
-    cuts.left -= (1 / ratio - 1) / 2;
-    cuts.right -= (1 / ratio - 1) / 2;
+    cuts.left -= left * (1 / ratio - 1);
+    cuts.right -= (1 - left) * (1 / ratio - 1);
   }
 }
 
-Augmentation stretched(const Cuts& cuts, const MapShape& picture, const MapShape& input) {
+// Assigns where the picture comes to lie.
+void stretch(const Cuts& cuts,
+             const MapShape& picture,
+             const RenderingRules& rules,
+             Augmentation& augmentation) {
+  const MapShape& input = rules.input;
   const auto cols = static_cast<double>(picture.cols);
   const auto rows = static_cast<double>(picture.rows);
-  Augmentation augmentation;
   augmentation.centre_x = cols * (cuts.left + cuts.width() / 2);
   augmentation.centre_y = rows * (cuts.top + cuts.height() / 2);
   augmentation.x_per_col = cols * cuts.width() / static_cast<double>(input.cols);
   augmentation.y_per_row = rows * cuts.height() / static_cast<double>(input.rows);
-  augmentation.outside = kOutsideOfPicture;
-  return augmentation;
+  augmentation.outside = rules.augmentation.top_left ? kOutsideAtTopLeft : kOutsideOfPicture;
 }
 
 // Where the four pictures of a mosaic meet.
@@ -178,11 +184,12 @@ Augmentation place_picture(const RenderingRules& rules,
                            int number) {
   const AugmentationDraws draws(seed, epoch, place, number);
   Cuts cuts = draw_cuts(rules, draws);
-  if (rules.augmentation.letter_box) {
-    add_bars(picture, rules.input, cuts);
-  }
-  Augmentation augmentation = stretched(cuts, picture, rules.input);
+  Augmentation augmentation;
   draw_flip_and_colours(rules, draws, augmentation);
+  if (rules.augmentation.letter_box) {
+    add_bars(rules, picture, augmentation.mirrored, cuts);
+  }
+  stretch(cuts, picture, rules, augmentation);
   const AugmentationDraws of_input(seed, epoch, place);
   if (composition_at(rules, of_input).is_quarter(number)) {
     move_to_corner(cuts, mosaic_corner(rules.input, of_input), number, rules.input, augmentation);
@@ -192,10 +199,12 @@ Augmentation place_picture(const RenderingRules& rules,
 
 Augmentation whole_picture(const RenderingRules& rules, const MapShape& picture) {
   Cuts cuts;
+  Augmentation augmentation;
   if (rules.augmentation.letter_box) {
-    add_bars(picture, rules.input, cuts);
+    add_bars(rules, picture, false, cuts);
   }
-  return stretched(cuts, picture, rules.input);
+  stretch(cuts, picture, rules, augmentation);
+  return augmentation;
 }
 
 PicturePlace place_on_picture(const PicturePlace& on_input,

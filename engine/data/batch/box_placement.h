@@ -16,8 +16,9 @@
 
 namespace tessera::engine {
 
-// What there is beside a picture.
+// What there is beside a picture, and with letter_box=2.
 inline constexpr float kOutsideOfPicture = 0.5F;
+inline constexpr float kOutsideAtTopLeft = 114.0F / 255.0F;
 
 // How many pictures the input at `place` of an epoch is made of.
 [[nodiscard]] int pictures_at(const RenderingRules& rules,
@@ -47,8 +48,8 @@ struct PictureWindow {
                                          Index place,
                                          int number);
 
-// For testing: the whole picture, stretched; or with letter_box=1 in its own proportions, between
-// grey bars.
+// For testing: the whole picture, stretched; or with letter_box in its own proportions, between
+// grey bars or at the top left.
 [[nodiscard]] Augmentation whole_picture(const RenderingRules& rules,
                                          const partitioner::MapShape& picture);
 

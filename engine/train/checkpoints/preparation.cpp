@@ -21,12 +21,15 @@ namespace {
 constexpr const char* kResizeRule = "scaled to cover, cut at the centre";
 constexpr const char* kStretchRule = "stretched to the input";
 constexpr const char* kLetterBoxRule = "scaled to fit between grey bars";
+constexpr const char* kTopLeftRule = "scaled to fit at the top left, grey beside it";
 
 const char* resize_rule(const RenderingRules& rules) {
   if (!rules.detects) {
     return kResizeRule;
   }
-  return rules.augmentation.letter_box ? kLetterBoxRule : kStretchRule;
+  return rules.augmentation.top_left     ? kTopLeftRule
+         : rules.augmentation.letter_box ? kLetterBoxRule
+                                         : kStretchRule;
 }
 
 bool are_numbers_in_order(const std::vector<std::string>& names) {

@@ -139,6 +139,7 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
                jitter,
                resize,
                letter_box,
+               top_left,
                mosaic,
                mosaic_share,
                mixup,
@@ -157,7 +158,7 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation,
   settings.add("crop_padding", crop_padding);
   settings.add_if(detects, "jitter", jitter);
   settings.add_if(detects, "resize", resize);
-  settings.add_if(detects, "letter_box", letter_box);
+  settings.add_if(detects, "letter_box", top_left ? 2 : letter_box ? 1 : 0);
   settings.add_if(detects, "mosaic", mosaic);
   settings.add_if(detects, "mixup", mixup);
   settings.add_if(detects && mosaic, "mosaic_prob", mosaic_share);

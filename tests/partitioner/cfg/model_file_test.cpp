@@ -586,6 +586,10 @@ TEST_CASE("how a detector's pictures are varied is said by [net] and the last he
   CHECK(shares.augmentation.mixup_share == 0.25);
   CHECK(shares.training.no_mosaic_epochs == 16);
   CHECK_THROWS_AS((void)model("mosaic_prob=1.1", ""), InputError);
+  CHECK_FALSE(varied.augmentation.top_left);
+  CHECK(model("letter_box=2", "").augmentation.letter_box);
+  CHECK(model("letter_box=2", "").augmentation.top_left);
+  CHECK_THROWS_AS((void)model("letter_box=3", ""), InputError);
   CHECK(plain.augmentation.random == 0);
   const ModelFile scales = model("resize_step=16", "random=1");
   CHECK(scales.warnings.empty());

@@ -169,6 +169,7 @@ TEST_CASE("a box stays on its pixels, however a detector's picture is moved, sca
     rules.augmentation.resize = place % 3 == 0 ? 1.0 : place % 3 == 1 ? 1.5 : 0.6;
     rules.augmentation.flip = place % 2 == 0;
     rules.augmentation.letter_box = place % 4 < 2;
+    rules.augmentation.top_left = rules.augmentation.letter_box && place % 8 < 4;
     const Painted painted{{3, 60 + place % 50, 90}, 20 + place % 30, 15, 60 + place % 25, 50};
     const engine::Picture picture = painted.picture();
     const Augmentation augmentation = place_picture(rules, picture.shape, 1, 0, place, 0);
@@ -206,10 +207,38 @@ TEST_CASE("tested pictures are stretched, or with letter_box keep their proporti
   }
 }
 
+TEST_CASE("with letter_box=2 a picture lies at the top left beside YOLOX's grey, also mirrored") {
+  for (const MapShape& shape : {MapShape{3, 50, 100}, MapShape{3, 100, 50}}) {
+    const bool wide = shape.cols > shape.rows;
+    RenderingRules rules = detector_rules({3, 40, 40});
+    rules.augmentation.letter_box = true;
+    rules.augmentation.top_left = true;
+    rules.augmentation.flip = true;
+    const Painted painted{shape, 0, 0, shape.cols, shape.rows};
+    std::vector<Augmentation> all{whole_picture(rules, shape)};
+    for (Index place = 0; place < 8; ++place) {
+      all.push_back(place_picture(rules, shape, 1, 0, place, 0));
+    }
+    CHECK(std::any_of(all.begin(), all.end(), [](const auto& each) { return each.mirrored; }));
+    for (const Augmentation& augmentation : all) {
+      const Box moved =
+          boxes_on_input(std::vector{painted.box()}, augmentation, shape, rules).front();
+      CHECK(moved.centre_x == doctest::Approx(wide ? 0.5 : 0.25));
+      CHECK(moved.centre_y == doctest::Approx(wide ? 0.25 : 0.5));
+      CHECK(moved.width == doctest::Approx(wide ? 1 : 0.5));
+      CHECK(moved.height == doctest::Approx(wide ? 0.5 : 1));
+      const std::vector<float> values = rendered(painted.picture(), augmentation, rules);
+      CHECK(values.front() == 1.0F);
+      CHECK(values[40 * 40 - 1] == doctest::Approx(114.0 / 255.0));
+    }
+  }
+}
+
 TEST_CASE("a place on a tested input lies where it was on the picture") {
-  for (const bool letter_box : {false, true}) {
+  for (const int letter_box : {0, 1, 2}) {
     RenderingRules rules = detector_rules();
-    rules.augmentation.letter_box = letter_box;
+    rules.augmentation.letter_box = letter_box > 0;
+    rules.augmentation.top_left = letter_box == 2;
     for (const MapShape& shape : {MapShape{3, 30, 90}, MapShape{3, 90, 30}, kDetectorInput}) {
       const Augmentation whole = whole_picture(rules, shape);
       const std::vector<Box> boxes{{0, 0.25F, 0.75F, 0.5F, 0.125F}};

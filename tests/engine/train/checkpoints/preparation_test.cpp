@@ -42,7 +42,7 @@ TEST_CASE("values are those in effect, whatever they came from") {
   CHECK(pixel_difference(preparation_of(cropped, {}), preparation_of(rules(), {})).has_value());
 }
 
-TEST_CASE("a detector's pictures are prepared in another way, and in one of two") {
+TEST_CASE("a detector's pictures are prepared in another way, and in one of three") {
   RenderingRules stretched = rules();
   stretched.detects = true;
   RenderingRules fitted = stretched;
@@ -50,6 +50,9 @@ TEST_CASE("a detector's pictures are prepared in another way, and in one of two"
   CHECK(pixel_difference(preparation_of(rules(), {}), preparation_of(stretched, {})).has_value());
   CHECK(pixel_difference(preparation_of(fitted, {}), preparation_of(stretched, {})).has_value());
   CHECK_FALSE(pixel_difference(preparation_of(fitted, {}), preparation_of(fitted, {})).has_value());
+  RenderingRules at_corner = fitted;
+  at_corner.augmentation.top_left = true;
+  CHECK(pixel_difference(preparation_of(fitted, {}), preparation_of(at_corner, {})).has_value());
 }
 
 TEST_CASE("what the command line does not give is taken from the record") {
