@@ -162,6 +162,12 @@ std::string early_end(const partitioner::TrainingOptions& training, Index last) 
         warm_up > 0 ? warm_up + 2 : 1,
         training.max_batches);
   }
+  if (steps_before_last_epochs(training) <= 0) {
+    return fmt::format(
+        "no_mosaic_epochs={}: these are all of the {} steps: there is no mosaic and no mixup",
+        training.no_mosaic_epochs,
+        training.max_batches);
+  }
   if (training.policy == RatePolicy::Steps && training.steps.back() > last) {
     const auto unreached = std::upper_bound(training.steps.begin(), training.steps.end(), last);
     return fmt::format(

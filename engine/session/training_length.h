@@ -44,8 +44,8 @@ void warn_of_single_values(const TrainingRequest& request,
                            const Communicator& communicator,
                            const SessionObserver& observer);
 
-// Warns on rank 0 where training ends before the rate has risen, or fallen, as [net] has it. A
-// request with a longer schedule is part of a training.
+// Warns on rank 0 where training ends before the rate has risen, or fallen, as [net] has it, or is
+// no longer than its last epochs. A request with a longer schedule is part of a training.
 void warn_of_early_end(const TrainingRequest& request,
                        const partitioner::TrainingOptions& training,
                        Index last_step,

@@ -163,6 +163,12 @@ TEST_CASE("a first step without a rate is no fault, nor is an end that YOLOX's s
   CHECK(tests::has(early_end(training, 20), "warmup_epochs=2"));
   training.flat_epochs = 8;
   CHECK(tests::has(early_end(training, 100), "flat_epochs=8"));
+  training.flat_epochs = 3;
+  training.no_mosaic_epochs = 9;
+  CHECK(early_end(training, 100).empty());
+  training.no_mosaic_epochs = 10;
+  CHECK(
+      tests::has(early_end(training, 100), "no_mosaic_epochs=10: these are all of the 100 steps"));
 }
 
 TEST_CASE("training that ends in its warm-up, or before its rate has fallen, is warned of") {
