@@ -98,7 +98,7 @@ jitter=.3
 EOM
 }
 model 10 30 0 >m.cfg
-model 10 30 1 >mosaic.cfg
+model 10 30 1 | sed 's/^mosaic=1/&\nmixup=1\nmixup_prob=0.5\nletter_box=2/' >mosaic.cfg
 model 4 18 0 >few.cfg
 # Without the last figures, which the order of sums changes.
 losses() { grep -oE 'loss [0-9]+\.[0-9]' out; }

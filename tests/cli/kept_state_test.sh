@@ -5,7 +5,7 @@
 . tests/cli/support/processes.sh
 . tests/cli/support/test_points.sh
 
-sed 's/^\[net\]/[net]\nadam=1/' models/lenet5.cfg >"$folder/adam.cfg"
+sed 's/^\[net\]/[net]\nadam=1\nema_decay=0.999/' models/lenet5.cfg >"$folder/adam.cfg"
 steps=600
 tests_of() { sed -n 's/^{"step":\([0-9]*\),"epoch".*"test_loss":\([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
 

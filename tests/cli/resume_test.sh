@@ -5,6 +5,8 @@
 data=$folder/digits
 mkdir "$data"
 make_digits "$data" 100 20
+sed 's/^policy=.*/policy=yolox\nnesterov=1\nema_decay=0.9998/; s/^burn_in=.*/warmup_epochs=1/; s/^max_batches=.*/max_batches=30/; s/^power=.*/flat_epochs=1/' \
+  models/fashion-resnet.cfg >"$folder/yolox.cfg"
 sed 's/^policy=poly/adam=1\n&/; s/^learning_rate=.*/learning_rate=0.001/' models/lenet5.cfg >"$folder/adam.cfg"
 
 # train RANKS MODEL RUN ARGUMENT...
@@ -28,7 +30,7 @@ resumes() {
 resumes one models/lenet5.cfg 1
 resumes tiles models/lenet5.cfg 4 --grid 2x2 --groups 0-3
 resumes adam "$folder/adam.cfg" 2 --grid 1x2
-resumes batch-norm models/fashion-resnet.cfg 3 --grid 3x1 --groups 0-4
+resumes yolox "$folder/yolox.cfg" 3 --grid 3x1 --groups 0-4
 resumes filters models/lenet5.cfg 3 --filter-parallel-from 2
 resumes half-gradients models/lenet5.cfg 4 --grid 2x2 --gradient-precision half
 
