@@ -17,11 +17,12 @@ void add_course(CLI::App& app, TrainingRequest& request) {
             "--subdivisions",
             request.subdivisions,
             "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
-  add_count(app,
-            "--schedule-steps",
-            request.schedule_steps,
-            "length of the learning rate schedule (default: the model's max_batches, else the "
-            "length of training)");
+  add_count(
+      app,
+      "--schedule-steps",
+      request.schedule_steps,
+      "length of the schedule of rate and last epochs (default: max_batches, else the length of "
+      "training)");
 }
 
 void add_cache(CLI::App& app, PictureCacheRequest& cache) {
