@@ -56,7 +56,7 @@ struct JudgedBatch {
   const Targets& targets;
   Index images_seen = 0;                     // of the training, up to this pass and with it
   const HeadAssignment* assigned = nullptr;  // of the head, where objects are assigned
-  bool ends_training = false;                // an L1 loss counts that has no key
+  bool in_last_epochs = false;               // an L1 loss counts that has no key
 };
 
 // Assigns `output` on `region`, which has all channels, from the values before the head.

@@ -146,7 +146,7 @@ void judge(const YoloxHead& head,
            HeadCost& cost) {
   expects(batch.assigned != nullptr, "objects have been assigned to cells");
   const auto image = static_cast<std::size_t>(cells.region().images.begin);
-  YoloxJudge(head, site, head.l1.value_or(batch.ends_training), cells, cost)
+  YoloxJudge(head, site, head.l1.value_or(batch.in_last_epochs), cells, cost)
       .run(objects_to_assign(site, batch.targets[image]->boxes), (*batch.assigned)[image]);
 }
 

@@ -38,7 +38,6 @@ struct Pass {
   const Targets* targets = nullptr;  // of the images of the pass, where there is a loss
   double loss_scale = 1;             // one over the images of a step
   double object_scale = 1;           // one over the cells of a step that have got an object
-  bool ends_training = false;        // one of its last epochs: see TrainingOptions
   // Of the training, with those of this pass; after a training: all there could be.
   Index images_seen = std::numeric_limits<Index>::max();
   bool in_last_epochs = false;  // partitioner::in_last_epochs() of the step

@@ -35,7 +35,7 @@ void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
 }
 
 JudgedBatch judged_batch(const Pass& pass, const HeadAssignment* assigned) {
-  return {*pass.targets, pass.images_seen, assigned, pass.ends_training};
+  return {*pass.targets, pass.images_seen, assigned, pass.in_last_epochs};
 }
 
 }  // namespace
