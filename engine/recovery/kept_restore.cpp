@@ -322,33 +322,61 @@ bool is_complete(const FoundStep& step,
   return true;
 }
 
+// What each rank reads for its device, and what all of them find.
+struct Found {
+  ReadHere here;
+  FoundSteps steps;
+};
+
+Found find_steps(const std::filesystem::path& folder,
+                 const partitioner::Network& network,
+                 bool adam,
+                 const Communicator& communicator) {
+  const std::vector<std::string> devices = texts_of_ranks(communicator, device_name(folder));
+  const auto mine = devices.begin() + communicator.rank();
+  const bool reads = std::find(devices.begin(), mine, *mine) == mine;
+  Found found{reads ? read_here(folder, fingerprint(network), adam) : ReadHere(), {}};
+  found.steps = found_steps(texts_of_ranks(communicator, announced(found.here)));
+  return found;
+}
+
 }  // namespace
+
+std::optional<Index> newest_kept_step(const std::filesystem::path& folder,
+                                      const partitioner::Network& network,
+                                      const std::function<partitioner::Plan(Index step)>& plan_in,
+                                      const partitioner::TrainedArrays& trained,
+                                      const Communicator& communicator) {
+  for (const auto& [name, step] : find_steps(folder, network, trained.adam, communicator).steps) {
+    if (is_complete(step, plan_in(name.first), trained)) {
+      return name.first;
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
                                            const partitioner::Network& network,
                                            const partitioner::Plan& plan,
                                            Trainer& trainer,
-                                           const Communicator& communicator) {
-  const std::vector<std::string> devices = texts_of_ranks(communicator, device_name(folder));
-  const auto mine = devices.begin() + communicator.rank();
-  const bool reads = std::find(devices.begin(), mine, *mine) == mine;
-  const ReadHere here =
-      reads ? read_here(folder, fingerprint(network), trainer.optimizer().trained().adam)
-            : ReadHere();
-  const FoundSteps steps = found_steps(texts_of_ranks(communicator, announced(here)));
-  const auto newest = std::find_if(steps.begin(), steps.end(), [&](const auto& step) {
-    return is_complete(step.second, plan, trainer.optimizer().trained());
+                                           const Communicator& communicator,
+                                           const std::optional<Index>& step) {
+  const partitioner::TrainedArrays trained = trainer.optimizer().trained();
+  const Found found = find_steps(folder, network, trained.adam, communicator);
+  const auto newest = std::find_if(found.steps.begin(), found.steps.end(), [&](const auto& each) {
+    return step.value_or(each.first.first) == each.first.first &&
+           is_complete(each.second, plan, trained);
   });
-  if (newest == steps.end()) {
+  if (newest == found.steps.end()) {
     return std::nullopt;
   }
-  const auto& [name, found] = *newest;
-  Restoration restoration(here, name, found, plan, trainer, communicator);
+  const auto& [name, state] = *newest;
+  Restoration restoration(found.here, name, state, plan, trainer, communicator);
   restoration.give_arrays();
   const bool rank_states = restoration.give_rank_states();
   restoration.finish();
   trainer.resume_at(name.first, rank_states);
-  return KeptStep{name.first, found.images_seen, found.latest, rank_states};
+  return KeptStep{name.first, state.images_seen, state.latest, rank_states};
 }
 
 }  // namespace tessera::engine

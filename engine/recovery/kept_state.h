@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -67,13 +68,25 @@ struct KeptStep {
   bool rank_states = false;  // those of this very plan were found, too
 };
 
-// Gives the trainer the newest state of which every part lies on some device; nothing where there
-// is none, and the trainer is as it was. The step is the trainer's afterwards. All ranks call this
-// together, AgreedError.
-[[nodiscard]] std::optional<KeptStep> restore_kept_state(const std::filesystem::path& folder,
-                                                         const partitioner::Network& network,
-                                                         const partitioner::Plan& plan,
-                                                         Trainer& trainer,
-                                                         const Communicator& communicator);
+// The newest step of whose state every part lies on some device; nothing where there is none. Which
+// parts there are may change in a run: `plan_in(step)` is the plan of a step. All ranks call this
+// together.
+[[nodiscard]] std::optional<Index> newest_kept_step(
+    const std::filesystem::path& folder,
+    const partitioner::Network& network,
+    const std::function<partitioner::Plan(Index step)>& plan_in,
+    const partitioner::TrainedArrays& trained,
+    const Communicator& communicator);
+
+// Gives the trainer the newest state of which every part lies on some device, or that of a step;
+// nothing where there is none, and the trainer is as it was. The step is the trainer's afterwards.
+// All ranks call this together, AgreedError.
+[[nodiscard]] std::optional<KeptStep> restore_kept_state(
+    const std::filesystem::path& folder,
+    const partitioner::Network& network,
+    const partitioner::Plan& plan,
+    Trainer& trainer,
+    const Communicator& communicator,
+    const std::optional<Index>& step = std::nullopt);
 
 }  // namespace tessera::engine

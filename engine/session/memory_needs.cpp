@@ -80,23 +80,19 @@ MachineShare sum_on_this_machine(Index needed, const Communicator& communicator)
 
 }  // namespace
 
-Index memory_left_by(const partitioner::Network& network,
-                     const partitioner::Plan& plan,
-                     const partitioner::ReportOptions& options,
+Index memory_left_by(const std::vector<partitioner::MemoryUse>& planned,
                      const Communicator& communicator) {
-  const auto rank = static_cast<std::size_t>(communicator.rank());
-  const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
+  const Index needed = planned[static_cast<std::size_t>(communicator.rank())].total();
   const MachineShare all = sum_on_this_machine(needed, communicator);
   return free_memory_bytes() + all.resident - all.needed;
 }
 
-void expect_memory(const partitioner::Network& network,
-                   const partitioner::Plan& plan,
-                   const partitioner::ReportOptions& options,
+void expect_memory(const std::vector<partitioner::MemoryUse>& planned,
+                   const std::string& model,
                    const Communicator& communicator,
                    const std::string& remedy) {
   const auto rank = static_cast<std::size_t>(communicator.rank());
-  const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
+  const Index needed = planned[rank].total();
   const MachineShare all = sum_on_this_machine(needed, communicator);
   const Index machine = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   // Ranks of one machine share their control group, and what they have already counts as theirs.
@@ -115,13 +111,12 @@ void expect_memory(const partitioner::Network& network,
     problem = fmt::format(
         "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
         "--subdivisions), or cut it into more tiles{}{}",
-        options.model,
+        model,
         readable_bytes(needed),
         rank,
         others,
         *there,
-        options.memory.cache_bytes > 0 ? ", or keep decoded pictures in files (--cache FOLDER)"
-                                       : "",
+        planned[rank].cache > 0 ? ", or keep decoded pictures in files (--cache FOLDER)" : "",
         remedy.empty() ? "" : ", " + remedy);
   }
   throw_agreed(communicator, problem);

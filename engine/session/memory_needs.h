@@ -31,18 +31,16 @@ namespace tessera::engine {
                                                         const partitioner::Plan& plan,
                                                         const partitioner::TrainedArrays& trained);
 
-// What the machine of this rank has left for programs beside what the plan takes on all ranks
-// there, as the kernel estimates it. All ranks call this together.
-[[nodiscard]] Index memory_left_by(const partitioner::Network& network,
-                                   const partitioner::Plan& plan,
-                                   const partitioner::ReportOptions& options,
+// What the machine of this rank has left for programs beside what is planned for all ranks there,
+// as the kernel estimates it. All ranks call this together.
+[[nodiscard]] Index memory_left_by(const std::vector<partitioner::MemoryUse>& planned,
                                    const Communicator& communicator);
 
 // Throws AgreedError on all ranks where those of one machine together need more memory for training
-// than it has, or than their control group leaves. `remedy`: what else would help, if anything.
-void expect_memory(const partitioner::Network& network,
-                   const partitioner::Plan& plan,
-                   const partitioner::ReportOptions& options,
+// than it has, or than their control group leaves. `model`: what the user calls it; `remedy`: what
+// else would help, if anything.
+void expect_memory(const std::vector<partitioner::MemoryUse>& planned,
+                   const std::string& model,
                    const Communicator& communicator,
                    const std::string& remedy = "");
 

@@ -95,7 +95,11 @@ partitioner::Network frozen(partitioner::Network network, const std::string& lay
     return network;
   }
   try {
-    freeze(network, layer == "none" ? -1 : parse_layer(network, layer));
+    if (layer == "none") {
+      freeze(network, partitioner::FrozenLayers{});
+    } else {
+      freeze(network, parse_layer(network, layer));
+    }
   } catch (const std::invalid_argument& error) {
     throw InputError(fmt::format("--freeze {}: {}", layer, error.what()));
   }

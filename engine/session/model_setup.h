@@ -23,8 +23,9 @@ namespace tessera::engine {
 [[nodiscard]] partitioner::Network resized(const partitioner::Network& network,
                                            const std::string& size);
 
-// The network with the layers frozen up to the given one, or "none"; empty: those that the model
-// file says. Throws InputError where there is no such layer, or where nothing is left to learn.
+// The network with the layers frozen up to the given one for good, whatever others are in the first
+// steps, or "none" at all; empty: those that the model file says. Throws InputError where there is
+// no such layer, or where nothing is left to learn.
 [[nodiscard]] partitioner::Network frozen(partitioner::Network network, const std::string& layer);
 
 // Throws InputError where the network of that model file has nothing to learn by.

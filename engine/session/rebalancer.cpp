@@ -59,13 +59,14 @@ Rebalancer::Rebalancer(const partitioner::Network& network,
           [&] { cluster_ = described_cluster(request, communicator.size(), observer); });
 }
 
-std::optional<Partition> Rebalancer::next(const Partition& current,
+std::optional<Partition> Rebalancer::next(const partitioner::Network& trained,
+                                          const Partition& current,
                                           double computing_s,
                                           Index steps_left) {
   const std::vector<double> measured_s = communicator_.of_ranks(computing_s);
   std::optional<std::string> text;
   on_root(communicator_, [&] {
-    const auto found = search(current, measured_s, steps_left);
+    const auto found = search(trained, current, measured_s, steps_left);
     text = found ? to_text(*found) : "";
     ::malloc_trim(0);  // of what the search freed, for what training takes
   });
@@ -76,12 +77,13 @@ std::optional<Partition> Rebalancer::next(const Partition& current,
   return partitioner::parse_partition(agreed_text, "--rebalance");
 }
 
-std::optional<Partition> Rebalancer::search(const Partition& current,
+std::optional<Partition> Rebalancer::search(const partitioner::Network& trained,
+                                            const Partition& current,
                                             const std::vector<double>& measured_s,
                                             Index steps_left) {
-  const auto options = prediction_options(network_, request_, workload_, current);
+  const auto options = prediction_options(trained, request_, workload_, current);
   const auto predicted_s = computing_seconds(
-      network_, make_plan(network_, current, workload_.batch), cluster_, options.cost);
+      trained, make_plan(trained, current, workload_.batch), cluster_, options.cost);
   const auto slowness = watch_.add_window(measured_s, predicted_s);
   const double begun_s = now_s();
   if (!slowness || !watch_.may_search(begun_s)) {
@@ -137,7 +139,8 @@ bool take_rebalanced_steps(const RebalancedRun& run, Partition current, Rebalanc
     if (window.step_s <= 0) {
       continue;
     }
-    if (const auto next = rebalancer.next(current, window.computing_s, run.last_step - done)) {
+    if (const auto next =
+            rebalancer.next(*window.network, current, window.computing_s, run.last_step - done)) {
       current = *next;
       run.go_on_by(current, rebalancer.reason());
     }

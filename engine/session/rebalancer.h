@@ -22,17 +22,18 @@ namespace tessera::engine {
 // searches; all ranks make it together.
 class Rebalancer {
  public:
-  // All must outlive it.
+  // Searches for the network that learns in full. All must outlive it.
   Rebalancer(const partitioner::Network& network,
              const PartitionRequest& request,
              const Workload& workload,
              const Communicator& communicator,
              const SessionObserver& observer);
 
-  // After a window of steps by `current`: the partition to go on with, where it is another one.
-  // `computing_s`: of a mean step on this rank, without exchanging and waiting; 0: it took no part.
-  // All ranks call this together; errors are AgreedErrors.
-  [[nodiscard]] std::optional<partitioner::Partition> next(const partitioner::Partition& current,
+  // After a window of steps of `trained` by `current`: the partition to go on with, where it is
+  // another one. `computing_s`: of a mean step on this rank, without exchanging and waiting; 0: it
+  // took no part. All ranks call this together; errors are AgreedErrors.
+  [[nodiscard]] std::optional<partitioner::Partition> next(const partitioner::Network& trained,
+                                                           const partitioner::Partition& current,
                                                            double computing_s,
                                                            Index steps_left);
 
@@ -40,7 +41,8 @@ class Rebalancer {
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
-  [[nodiscard]] std::optional<partitioner::Partition> search(const partitioner::Partition& current,
+  [[nodiscard]] std::optional<partitioner::Partition> search(const partitioner::Network& trained,
+                                                             const partitioner::Partition& current,
                                                              const std::vector<double>& measured_s,
                                                              Index steps_left);
   [[nodiscard]] partitioner::Partition best_for(const partitioner::ClusterProfile& cluster,
@@ -63,6 +65,7 @@ struct StepWindow {
   bool enough = false;   // nothing is left to do
   double step_s = 0;     // of a mean step but the first, in which a partition warms up; 0: no step
   double computing_s = 0;  // of it on this rank, as Rebalancer::next() takes it
+  const partitioner::Network* network = nullptr;  // as it was in them
 };
 
 // What a training run offers. All ranks call its functions together.

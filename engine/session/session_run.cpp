@@ -32,7 +32,8 @@ SessionRun::SessionRun(SessionState& state, TrainingSetup& setup, PartitionChoos
       run_log_(state.run_log),
       chooser_(chooser),
       partition_(setup.partition()),
-      phases_(setup.network(), communicator_),
+      frozen_(frozen_layers(setup.network())),
+      phases_(communicator_),
       record_(record_options(), communicator_),
       kept_steps_(environment_.state_folder, messages_) {}
 
@@ -68,13 +69,15 @@ void SessionRun::train() {
     }
   }
   if (chooser_ != nullptr) {
+    take_steps_with_frozen_layers();
     choose_by_trials();
     say_plan();
   }
   if (!request_.rebalance_window_s || !rebalances_to_the_end()) {
+    take_steps_with_frozen_layers();
     take_steps([this](TrainingRun& run) { run.run(stop_notice()); });
   }
-  if (changes_partition()) {
+  if (changes_phase()) {
     record_.finish_monitor();
   }
   end(program_bytes);
@@ -140,9 +143,11 @@ void SessionRun::begin(const PictureSources& sources) {
       setup_.training(),
       setup_.batch_norm(),
       setup_.seed(),
-      post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_),
-      setup_.sized_plans()};
-  phases_.begin(setup_.take_plan(), options, sources);
+      post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_)};
+  const auto kept_step = kept_step_to_go_on_from();
+  const Index step = step_taken_last(kept_step);
+  frozen_until_ = frozen_.end_of(step);
+  phases_.begin(setup_.first_phase_in(step), options, sources);
   const TrainingRecord record = setup_.record(training_pictures_.count, data_digest(sources));
   if (setup_.record_before()) {
     for (const std::string& difference : differences(*setup_.record_before(), record)) {
@@ -155,10 +160,11 @@ void SessionRun::begin(const PictureSources& sources) {
                            .model = setup_.model().text,
                            .fingerprint = fingerprint(setup_.network()),
                            .preparation = preparation_,
-                           .last_frozen = last_frozen(setup_.network()),
+                           .frozen = frozen_,
                            .post_local_steps = options.post_local_steps,
                            .record = record},
                           phases_.now()->trainer(),
+                          kept_step,
                           communicator_,
                           messages_);
   if (!request_.resume.empty() || begun_.step > 0) {
@@ -196,12 +202,48 @@ void SessionRun::begin(const PictureSources& sources) {
   if (setup_.mapped() != nullptr) {
     record_.write(run_file::kDataMap, setup_.mapped()->text());
   }
+  say_what_is_frozen();
   if (chooser_ == nullptr) {
     say_plan();
   }
   begin_run_log();
   for (const std::string& damage : record_.damage()) {
     warn(damage);
+  }
+}
+
+// Where other layers are frozen at first, what a run goes on from decides which are now; nothing
+// else has to know it before there is a trainer. 0: nothing is kept.
+std::optional<Index> SessionRun::kept_step_to_go_on_from() const {
+  if (frozen_.at_first.empty() || !environment_.started_again) {
+    return std::nullopt;
+  }
+  return newest_kept_step(
+             environment_.state_folder,
+             setup_.network(),
+             [this](Index step) { return setup_.phase_in(step, partition_).plan; },
+             trained_arrays(setup_.training()),
+             communicator_)
+      .value_or(0);
+}
+
+// Which layers are frozen changes after a step, so that of a run that goes on from one begins with
+// its network. 1: none was taken yet.
+Index SessionRun::step_taken_last(const std::optional<Index>& kept_step) const {
+  if (frozen_.at_first.empty() || kept_step.value_or(0) > 0) {
+    return kept_step.value_or(1);
+  }
+  const bool reads = communicator_.rank() == 0 && !request_.resume.empty();
+  return std::max<Index>(communicator_.share(reads ? step_of_checkpoint(request_.resume) : 0), 1);
+}
+
+void SessionRun::say_what_is_frozen() const {
+  if (frozen_until_ > begun_.step) {
+    messages_.warn(fmt::format("{}: stopbackward: {}, as with --freeze: they normalise by their "
+                               "running statistics (in Darknet by those of the batch)",
+                               request_.model,
+                               to_text(frozen_)),
+                   communicator_);
   }
 }
 
@@ -270,7 +312,7 @@ void SessionRun::end(Index program_bytes) {
   report_memory(memory);
   on_root(communicator_, [&] {
     messages_.say(
-        figures_->line(setup_.network(), request_.partition, setup_.workload(), partition_));
+        figures_->line(phases_.network(), request_.partition, setup_.workload(), partition_));
   });
   warn_of_risen_loss();
   warn_of_unequal_copies();
@@ -313,24 +355,23 @@ void SessionRun::warn_of_unequal_copies() {
 }
 
 std::string SessionRun::plan_text() {
-  const partitioner::Plan& plan = phases_.plan();
-  return plan_summary(setup_.network(), plan, partition_, setup_.planned_options(plan)) + "\n" +
+  return plan_summary(phases_.network(), phases_.plan(), partition_, planned_options()) + "\n" +
          setup_.described_sizes(mean_step_s());
 }
 
+partitioner::ReportOptions SessionRun::planned_options() const {
+  return setup_.planned_options(phases_.network(), phases_.plan());
+}
+
 std::optional<double> SessionRun::mean_step_s() const {
-  const auto plans = setup_.sized_plans();
+  const auto& sizes = setup_.sizes();
   const auto cluster =
-      plans ? profiled_cluster(request_.partition, partition_.ranks) : std::nullopt;
+      sizes ? profiled_cluster(request_.partition, partition_.ranks) : std::nullopt;
   if (!cluster) {
     return std::nullopt;
   }
-  return mean_step_seconds(setup_.network(),
-                           *cluster,
-                           request_.partition,
-                           setup_.workload(),
-                           partition_,
-                           plans->schedule().sizes());
+  return mean_step_seconds(
+      phases_.network(), *cluster, request_.partition, setup_.workload(), partition_, *sizes);
 }
 
 void SessionRun::say_plan() {
@@ -341,7 +382,7 @@ void SessionRun::change_to(const partitioner::Partition& partition,
                            const std::optional<double>& predicted_s) {
   phases_.take_part([this] { record_.settle(); });  // before those who take part change
   kept_steps_.change_partition();
-  phases_.change_to(partition, setup_.pass_images());
+  phases_.change_to(partition, setup_.phase_in(phases_.steps_done() + 1, partition));
   partition_ = partition;
   figures_->change_partition();
   if (TrainingPhase* phase = phases_.now()) {
@@ -349,9 +390,9 @@ void SessionRun::change_to(const partitioner::Partition& partition,
     std::string planned;
     on_root(phase->communicator(), [&] {
       predicted = predicted_steps(
-          request_.partition, setup_.network(), setup_.workload(), partition_, phase->plan());
+          request_.partition, phase->network(), setup_.workload(), partition_, phase->plan());
       predicted.step_s = predicted_s ? predicted_s : predicted.step_s;
-      planned = plan_json(setup_.network(), phase->plan(), setup_.planned_options(phase->plan()));
+      planned = plan_json(phase->network(), phase->plan(), planned_options());
     });
     run_log_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
   }
@@ -379,7 +420,7 @@ RunRecord::Options SessionRun::record_options() const {
                   observer_.checkpoint(record_.checkpoint_file().string(), step);
                 }
               },
-          .some_rest = changes_partition(),
+          .some_rest = changes_phase(),
           .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },
           .resume_advice = observer_.resume_advice_in};
 }
@@ -410,7 +451,7 @@ void SessionRun::begin_run_log() {
     start.folder = request_.run;
     start.owes_epoch = owed_.epoch;
     start.predicted =
-        predicted_steps(request_.partition, setup_.network(), setup_.workload(), partition_, plan);
+        predicted_steps(request_.partition, phase.network(), setup_.workload(), partition_, plan);
     if (const auto mean_s = mean_step_s()) {  // the shares are of the configured size alone
       start.predicted.step_s = mean_s;
       start.predicted.per_rank.clear();
@@ -437,7 +478,7 @@ void SessionRun::begin_run_log() {
     if (const std::string place = setup_.caching().place(); !place.empty()) {
       start.summary.cache = PictureCacheUse{.place = place};
     }
-    start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
+    start.plan_json = plan_json(phase.network(), plan, planned_options());
     start.tell_before = [this] {
       faults_->tell([this](const auto& kind, const auto& text, const auto& details) {
         run_log_.tell(kind, text, details);
@@ -448,9 +489,8 @@ void SessionRun::begin_run_log() {
 }
 
 void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
-  const partitioner::Plan& plan = phases_.plan();
   const std::vector<RankMemory> ranks =
-      memory_of_ranks(setup_.planned_memory(plan),
+      memory_of_ranks(setup_.planned_memory(partition_),
                       {measured, setup_.caching().resident_for_others()},
                       communicator_);
   record_.write(run_file::kMemory, text_of(ranks));

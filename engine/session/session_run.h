@@ -62,6 +62,9 @@ class SessionRun {
   // What loaders tell all ranks of the pictures.
   void learn_of_pictures(const PictureSources& sources);
   void begin(const PictureSources& sources);
+  [[nodiscard]] std::optional<Index> kept_step_to_go_on_from() const;
+  [[nodiscard]] Index step_taken_last(const std::optional<Index>& kept_step) const;
+  void say_what_is_frozen() const;
   void remember_first_loss();
   [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
   [[nodiscard]] bool owes_epoch(Index step) const;
@@ -69,6 +72,7 @@ class SessionRun {
   void end(Index program_bytes);
   void warn_of_risen_loss();
 
+  [[nodiscard]] partitioner::ReportOptions planned_options() const;
   // Rank 0's.
   [[nodiscard]] std::string plan_text();
   // Predicted, over the sizes of multi-scale training; nothing without it or a profile.
@@ -80,9 +84,17 @@ class SessionRun {
   void choose_by_trials();
 
   // Whether ranks may come to take no part.
-  [[nodiscard]] bool changes_partition() const {
-    return chooser_ != nullptr || request_.rebalance_window_s.has_value();
+  [[nodiscard]] bool changes_phase() const {
+    return chooser_ != nullptr || request_.rebalance_window_s.has_value() ||
+           !frozen_.at_first.empty();
   }
+
+  // Takes steps as long as layers are frozen that are to learn later in this run.
+  void take_steps_with_frozen_layers();
+  // The next step is the first one of layers that were frozen.
+  void learn_more_layers();
+  // The step before the last one after which they are to do so; nothing where there is none.
+  [[nodiscard]] std::optional<Index> end_of_phase() const;
 
   // Whether partitions that follow the speed of devices were enough training; all but the last step
   // is done then at least.
@@ -149,6 +161,8 @@ class SessionRun {
   Pictures testing_;
   TrainingState begun_;
   partitioner::Partition partition_;  // that there is now
+  partitioner::FrozenLayers frozen_;  // in the course of the run
+  Index frozen_until_ = 0;            // the step to which those of now are; 0: they stay so
   TrainingPhases phases_;
   RunRecord record_;
   Owed owed_;

@@ -11,6 +11,7 @@
 #include "engine/train/metrics/make_metric.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/text/plan_words.h"
 
 namespace tessera::engine {
 
@@ -38,14 +39,59 @@ class SessionRun::StepsTold {
   bool root_;
 };
 
+std::optional<Index> SessionRun::end_of_phase() const {
+  return frozen_until_ > 0 && frozen_until_ < length_.last_step ? std::optional(frozen_until_)
+                                                                : std::nullopt;
+}
+
+void SessionRun::take_steps_with_frozen_layers() {
+  const OrderlyStop orderly(stop_notice());
+  while (const auto end = end_of_phase()) {
+    bool enough = false;
+    take_steps([&](TrainingRun& run) {
+      run.run_until(*end, stop_notice());
+      enough = run.is_enough();
+    });
+    if (communicator_.share(enough)) {
+      return;
+    }
+    learn_more_layers();
+  }
+}
+
+void SessionRun::learn_more_layers() {
+  const bool has_own_states =
+      partition_.replicas.independent() || partition_.gradient_reduction.compression.by_runs();
+  if (has_own_states && busy_ranks(partition_).size() > 1) {
+    messages_.warn(
+        fmt::format("after step {} more layers learn: what each rank had of its own, such "
+                    "as what compressed messages had left out, is dropped, and all ranks "
+                    "go on from the weights that they had in common",
+                    frozen_until_),
+        communicator_);
+  }
+  const Index step = frozen_until_ + 1;
+  const std::string layers =
+      partitioner::named_layers(frozen_.last_in(step) + 1, frozen_.last_in(step - 1));
+  frozen_until_ = frozen_.end_of(step);
+  change_to(partition_, std::nullopt);
+  on_root(communicator_, [&] {
+    const std::string text = fmt::format("learning from step {} on, too: {}", step, layers);
+    run_log_.tell("unfreeze", text);
+    messages_.say(text + "\n" + plan_text());
+  });
+}
+
 void SessionRun::choose_by_trials() {
   const OrderlyStop orderly(stop_notice());
   const MeterReading mine = record_.meter_reading();
   const std::vector<int> metered =
       communicator_.of_ranks(mine.board.is_there || mine.cluster.is_there ? 1 : 0);
+  RunSize size = run_size();
+  size.first_step = phases_.steps_done();
   TrialRuns runs{
       .communicator = communicator_,
-      .size = run_size(),
+      .size = size,
       .metered = std::find(metered.begin(), metered.end(), 1) != metered.end(),
       .change_to = [this](const auto& partition,
                           const auto& predicted_s) { change_to(partition, predicted_s); },
@@ -88,7 +134,8 @@ StepWindow SessionRun::take_window(Index steps) {
         ++counted;
       }
     }});
-    run.run_until(first + steps, stop_notice());
+    run.run_until(std::min(first + steps, end_of_phase().value_or(length_.last_step)),
+                  stop_notice());
     window.enough = run.is_enough();
     if (window.enough) {
       run.run(stop_notice());  // what comes at the end
@@ -96,11 +143,16 @@ StepWindow SessionRun::take_window(Index steps) {
     window.steps_done = phases_.now()->trainer().steps_done();
   });
   const StepWindow root = communicator_.share(window);
+  if (!root.enough && root.steps_done == end_of_phase()) {
+    learn_more_layers();
+    return {.steps_done = root.steps_done};  // nothing is known of steps of all that learns now
+  }
   const auto mean = static_cast<double>(std::max<Index>(communicator_.share(counted), 1));
   return {.steps_done = root.steps_done,
           .enough = root.enough,
           .step_s = root.step_s / mean,
-          .computing_s = window.computing_s / mean};
+          .computing_s = window.computing_s / mean,
+          .network = &phases_.network()};
 }
 
 void SessionRun::go_on_by(const partitioner::Partition& partition, const std::string& reason) {
@@ -165,7 +217,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
   try {
     phases_.take_part(take);
   } catch (const Stopped&) {
-    if (changes_partition()) {
+    if (changes_phase()) {
       record_.finish_monitor();
     }
     throw;
@@ -243,7 +295,7 @@ std::string SessionRun::what_was_saved(int signal, Index step) const {
 }
 
 void SessionRun::take_steps_while_samples_move(MappedData& mapped) {
-  const Index most = std::min(mapped.early_steps(), length_.last_step - 1);
+  const Index most = std::min(mapped.early_steps(), end_of_phase().value_or(length_.last_step - 1));
   Index step = 0;
   take_steps([&](TrainingRun& run) {
     while (step < most && !mapped.look(most)) {

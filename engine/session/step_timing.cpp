@@ -228,7 +228,7 @@ TimedSteps time_steps(const TimingRequest& request,
   partitioner::ReportOptions options =
       report_options(request.model, model.network, plan, trained_arrays(model.training));
   options.program_bytes = program_bytes;
-  expect_memory(model.network, plan, options, communicator);
+  expect_memory(planned_memory_of_ranks(model.network, plan, options), request.model, communicator);
   partitioner::TrainingOptions training = model.training;
   training.batch = request.batch;
   training.subdivisions = 1;

@@ -33,26 +33,29 @@ std::set<int> ranks_with_a_part(const partitioner::Partition& partition) {
 
 }  // namespace
 
-void TrainingPhases::begin(partitioner::Plan plan,
-                           const TrainerOptions& options,
-                           PictureSources sources) {
+void TrainingPhases::begin(PhasePlan first, const TrainerOptions& options, PictureSources sources) {
   options_ = options;
   sources_ = std::move(sources);
-  phase_.emplace(network_, std::move(plan), communicator_, options_, sources_);
+  phase_.emplace(std::move(first), communicator_, options_, sources_);
 }
 
-void TrainingPhases::change_to(const partitioner::Partition& partition, Index images) {
-  partitioner::Plan next = make_plan(network_, partition, images);
-  const CarriedState state(plan(), phase_ ? &phase_->trainer() : nullptr);
+void TrainingPhases::change_to(const partitioner::Partition& partition, PhasePlan next) {
+  const CarriedState state = [this] {
+    if (!phase_) {
+      return CarriedState(plan(), nullptr);
+    }
+    const auto common = phase_->trainer().common_model();
+    return CarriedState(plan(), &phase_->trainer());
+  }();
   sent_bytes_before_ = sent_bytes();
   phase_.reset();
   const std::set<int> ranks = ranks_with_a_part(partition);
   if (ranks.count(communicator_.rank()) > 0) {
     const Communicator taking_part = communicator_.among({ranks.begin(), ranks.end()});
-    phase_.emplace(network_, std::move(next), taking_part, options_, sources_);
-    resting_plan_ = {};
+    phase_.emplace(std::move(next), taking_part, options_, sources_);
+    resting_ = {};
   } else {
-    resting_plan_ = std::move(next);
+    resting_ = std::move(next);
   }
   state.give(plan(), phase_ ? &phase_->trainer() : nullptr, communicator_);
   some_rest_ = static_cast<int>(ranks.size()) < communicator_.size();

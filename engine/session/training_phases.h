@@ -1,5 +1,6 @@
-// The partitions by which a training run goes on, one phase (train/training_phase.h) after the
-// other. Ranks that have no part in a phase rest until the next one.
+// The phases (train/training_phase.h) of a training run, one after the other: each has a partition,
+// and a network in which other layers may be frozen than before. Ranks that have no part in a phase
+// rest until the next one.
 //
 // All ranks of the run call everything here together, but for what only looks; errors are
 // AgreedErrors.
@@ -19,21 +20,25 @@ namespace tessera::engine {
 
 class TrainingPhases {
  public:
-  // `communicator` has all ranks of the run. Both must outlive it.
-  TrainingPhases(const partitioner::Network& network, const Communicator& communicator)
-      : network_(network), communicator_(communicator) {}
+  // Of all ranks of the run; it must outlive it.
+  explicit TrainingPhases(const Communicator& communicator) : communicator_(communicator) {}
 
-  // The first phase, in which all take part.
-  void begin(partitioner::Plan plan, const TrainerOptions& options, PictureSources sources);
+  // The first phase, in which all take part. Options are those of all phases, without sizes.
+  void begin(PhasePlan first, const TrainerOptions& options, PictureSources sources);
 
-  // The next one, which goes on with what was learnt. Ranks without a tile rest, but for rank 0,
-  // which has the run's folder, and who reads pictures for all. `images`: of a pass.
-  void change_to(const partitioner::Partition& partition, Index images);
+  // The next one, by that partition, which goes on with what was learnt, optimizer state of layers
+  // that learn in both included; of others it begins at 0. Ranks without a tile rest, but for rank
+  // 0, which has the run's folder, and who reads pictures for all. What each rank has of its own
+  // (Trainer::own_arrays()) is dropped.
+  void change_to(const partitioner::Partition& partition, PhasePlan next);
 
   // That there is now; null where this rank rests.
   [[nodiscard]] TrainingPhase* now() { return phase_ ? &*phase_ : nullptr; }
+  [[nodiscard]] const partitioner::Network& network() const {
+    return phase_ ? phase_->network() : resting_.network;
+  }
   [[nodiscard]] const partitioner::Plan& plan() const {
-    return phase_ ? phase_->plan() : resting_plan_;
+    return phase_ ? phase_->plan() : resting_.plan;
   }
 
   // Does the work on the ranks that take part while the others wait, which takes next to nothing of
@@ -48,12 +53,11 @@ class TrainingPhases {
   [[nodiscard]] partitioner::MemoryUse memory();
 
  private:
-  const partitioner::Network& network_;
   const Communicator& communicator_;
   TrainerOptions options_;
   PictureSources sources_;
   std::optional<TrainingPhase> phase_;
-  partitioner::Plan resting_plan_;      // of the phase in which this rank rests
+  PhasePlan resting_;                   // of the phase in which this rank rests
   bool some_rest_ = false;              // the same on all ranks
   std::int64_t sent_bytes_before_ = 0;  // in the phases before
 };

@@ -122,7 +122,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   }
   settle_partition(chooser);
   seed_ = training_seed(request, communicator);
-  settle_sized_plans();
+  settle_input_schedule();
   before_ = preparation_before(request, communicator);
   rules_ = training_rules(request, before_, model_, communicator, observer);
   say_what_is_unusual(chooses);
@@ -131,10 +131,8 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   }
   caching_.emplace(
       caching_choice(chooses || request.rebalance_window_s), *needs_, communicator, observer);
-  const Heaviest heavy = heaviest(plan_);
-  expect_memory(heavy.network,
-                heavy.plan,
-                heavy.options,
+  expect_memory(planned_memory(partition_),
+                request.model,
                 communicator,
                 sizes_ ? fmt::format("or train on inputs smaller than {} (--multi-scale FACTOR, "
                                      "or off)",
@@ -203,46 +201,59 @@ std::optional<partitioner::InputSizes> TrainingSetup::sizes_of_inputs(bool choos
   return sizes;
 }
 
-void TrainingSetup::settle_sized_plans() {
+void TrainingSetup::settle_input_schedule() {
   if (!sizes_) {
     return;
   }
   throw_agreed(communicator_, problem_of([&] {
                  expect_plans(model_.network, partition_, places(), *sizes_, request_.model);
                }));
-  sized_plans_ = std::make_shared<SizedPlans>(
-      model_.network,
-      partition_,
-      places(),
-      InputSchedule(*sizes_, seed_, largest_input_from(training_.max_batches)));
-  largest_ = sized_plans_->of(sizes_->largest());
+  schedule_.emplace(*sizes_, seed_, largest_input_from(training_.max_batches));
 }
 
-TrainingSetup::Heaviest TrainingSetup::heaviest(const partitioner::Plan& plan) const {
-  return largest_ ? Heaviest{largest_->network,
-                             largest_->plan,
-                             planned_options(largest_->network, largest_->plan)}
-                  : Heaviest{model_.network, plan, planned_options(plan)};
+PhasePlan TrainingSetup::phase_in(Index step, const partitioner::Partition& partition) const {
+  PhasePlan phase{.network = network_in_step(model_.network, step), .plan = {}};
+  phase.plan = make_plan(phase.network, partition, places());
+  if (schedule_) {
+    phase.sizes = std::make_shared<SizedPlans>(phase.network, partition, places(), *schedule_);
+  }
+  return phase;
+}
+
+PhasePlan TrainingSetup::first_phase_in(Index step) {
+  plan_ = {};
+  return phase_in(step, partition_);
 }
 
 std::vector<partitioner::MemoryUse> TrainingSetup::planned_memory(
-    const partitioner::Plan& plan) const {
-  const Heaviest heavy = heaviest(plan);
-  return planned_memory_of_ranks(heavy.network, heavy.plan, heavy.options);
+    const partitioner::Partition& partition) const {
+  std::vector<partitioner::MemoryUse> most(static_cast<std::size_t>(partition.ranks));
+  const auto add = [&](const partitioner::Network& network, const partitioner::Plan& plan) {
+    most = larger_of_ranks(most,
+                           planned_memory_of_ranks(network, plan, planned_options(network, plan)));
+  };
+  for (const partitioner::Network& network : networks_in_turn(model_.network)) {
+    if (sizes_) {
+      const auto sized = sized_plan(network, partition, places(), sizes_->largest());
+      add(sized.network, sized.plan);
+    } else {
+      add(network, make_plan(network, partition, places()));
+    }
+  }
+  return most;
 }
 
 std::string TrainingSetup::described_sizes(const std::optional<double>& predicted_s) const {
-  return sizes_ ? multi_scale_line(*sizes_, {planned_memory(plan_), predicted_s}) : "";
+  return sizes_ ? multi_scale_line(*sizes_, {planned_memory(partition_), predicted_s}) : "";
 }
 
 // Where a limit was given, a partition that follows may leave no memory beside it.
 PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) const {
-  const Heaviest heavy = heaviest(plan_);
-  const auto rank = static_cast<std::size_t>(communicator_.rank());
-  const Index machine = memory_left_by(heavy.network, heavy.plan, heavy.options, communicator_);
+  const auto planned = planned_memory(partition_);
+  const Index machine = memory_left_by(planned, communicator_);
   Index own = std::numeric_limits<Index>::max();
   if (const auto limit = request_.partition.memory_limit_bytes) {
-    const Index taken = planned_memory(plan_)[rank].total();
+    const Index taken = planned[static_cast<std::size_t>(communicator_.rank())].total();
     const bool unsure =
         may_change_partition && request_.cache.place == PictureCacheRequest::Place::Automatic;
     own = unsure ? 0 : *limit - taken;
@@ -308,7 +319,7 @@ partitioner::Partition TrainingSetup::mapped_partition() const {
 
 OpenedData TrainingSetup::open_data() {
   const partitioner::MemoryUse planned =
-      planned_memory(plan_)[static_cast<std::size_t>(communicator_.rank())];
+      planned_memory(partition_)[static_cast<std::size_t>(communicator_.rank())];
   return std::move(*data_).open(planned.of_network() + planned.decoding);
 }
 
@@ -323,8 +334,8 @@ std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> datase
     if (split == Split::Train) {
       options.passes = training_.subdivisions;
     }
-    if (sized_plans_ && split == Split::Train) {
-      options.sizes = std::make_shared<const InputSchedule>(sized_plans_->schedule());
+    if (schedule_ && split == Split::Train) {
+      options.sizes = std::make_shared<const InputSchedule>(*schedule_);
     }
     if (mapped_) {
       mapped_->share(options, *dataset);
@@ -359,10 +370,6 @@ Index TrainingSetup::judging_bytes(Index images) const {
   }
   const Index fonts = is_detector(model_.network) ? kDrawnTextBytes : 0;
   return engine::judging_bytes(model_.network, images, needs_->tested_pictures) + fonts;
-}
-
-partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {
-  return planned_options(model_.network, plan);
 }
 
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Network& network,

@@ -24,8 +24,10 @@
 #include "engine/session/training_request.h"
 #include "engine/train/checkpoints/preparation.h"
 #include "engine/train/checkpoints/training_record.h"
+#include "engine/train/training_phase.h"
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
+#include "partitioner/network/frozen_layers.h"
 #include "partitioner/plan/plan.h"
 #include "partitioner/text/plan_report.h"
 
@@ -44,6 +46,7 @@ class TrainingSetup {
                 PartitionChooser* chooser);
 
   [[nodiscard]] const partitioner::ModelFile& model() const { return model_; }
+  // As it learns in the end: see phase_in().
   [[nodiscard]] const partitioner::Network& network() const { return model_.network; }
   [[nodiscard]] const partitioner::TrainingOptions& training() const { return training_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -61,14 +64,17 @@ class TrainingSetup {
   // That training begins with.
   [[nodiscard]] const partitioner::Partition& partition() const { return partition_; }
   [[nodiscard]] const partitioner::Plan& plan() const { return plan_; }
-  // Once, to train by.
-  [[nodiscard]] partitioner::Plan take_plan() { return std::move(plan_); }
+  // What is trained by a partition in a step of the run.
+  [[nodiscard]] PhasePlan phase_in(Index step, const partitioner::Partition& partition) const;
+  // To begin with, by the partition() of training; once, plan() is gone then.
+  [[nodiscard]] PhasePlan first_phase_in(Index step);
 
-  // Of multi-scale training; null where the input has one size.
-  [[nodiscard]] std::shared_ptr<const SizedPlans> sized_plans() const { return sized_plans_; }
-  // What each rank takes of memory by a plan; of multi-scale training at the largest size.
+  // Of multi-scale training; nothing where the input has one size.
+  [[nodiscard]] const std::optional<partitioner::InputSizes>& sizes() const { return sizes_; }
+  // What each rank takes of memory by a partition, in those steps of a run that take the most; of
+  // multi-scale training at the largest size.
   [[nodiscard]] std::vector<partitioner::MemoryUse> planned_memory(
-      const partitioner::Plan& plan) const;
+      const partitioner::Partition& partition) const;
   // What a user has to know of it, with a line break; empty without it. `predicted_s`: of a step,
   // on average.
   [[nodiscard]] std::string described_sizes(const std::optional<double>& predicted_s) const;
@@ -90,7 +96,8 @@ class TrainingSetup {
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
   [[nodiscard]] Workload workload() const { return workload(places()); }
   // What reports of a plan have to know.
-  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Plan& plan) const;
+  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Network& network,
+                                                           const partitioner::Plan& plan) const;
   // What makes training by a partition inexact, in words: the one place that says so, by all
   // options and by the run that this one goes on from.
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Partition& partition) const;
@@ -98,19 +105,10 @@ class TrainingSetup {
  private:
   [[nodiscard]] std::optional<partitioner::InputSizes> sizes_of_inputs(bool chooses) const;
   void settle_partition(PartitionChooser* chooser);
-  void settle_sized_plans();
+  void settle_input_schedule();
   void say_what_is_unusual(bool chooses) const;
   // What the data set holds, as far as this rank reads it, and what that takes.
   void list_data(bool reads);
-  // What takes the most memory: a network, a plan of it and what to report of that.
-  struct Heaviest {
-    const partitioner::Network& network;
-    const partitioner::Plan& plan;
-    partitioner::ReportOptions options;
-  };
-  [[nodiscard]] Heaviest heaviest(const partitioner::Plan& plan) const;
-  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Network& network,
-                                                           const partitioner::Plan& plan) const;
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
@@ -131,14 +129,13 @@ class TrainingSetup {
   partitioner::TrainingOptions training_;
   partitioner::StateKeeping kept_;
   std::optional<partitioner::InputSizes> sizes_;
+  std::optional<InputSchedule> schedule_;  // of these
   std::optional<MappedData> mapped_;
   std::optional<ListedData> data_;
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   std::uint64_t seed_ = 0;
-  std::shared_ptr<const SizedPlans> sized_plans_;
-  std::shared_ptr<const partitioner::SizedPlan> largest_;
   std::optional<Preparation> before_;
   RenderingRules rules_;
   std::optional<PictureCaching> caching_;

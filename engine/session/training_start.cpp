@@ -40,21 +40,15 @@ void refuse_to_resume(const TrainingRequest& request,
   }
 }
 
-// "layers 0 to 3 frozen"
-std::string frozen_text(int last) {
-  return last < 0    ? "no layer frozen"
-         : last == 0 ? "layer 0 frozen"
-                     : fmt::format("layers 0 to {} frozen", last);
-}
-
 // Takes the weights that are asked for; without any, random ones stay.
 void take_weights(const TrainingRequest& request,
+                  const partitioner::FrozenLayers& frozen,
                   const partitioner::Network& network,
                   Trainer& trainer,
                   const Communicator& communicator,
                   const SessionObserver& observer) {
   if (request.weights.empty()) {
-    if (request.resume.empty() && last_frozen(network) >= 0) {
+    if (request.resume.empty() && frozen.last >= 0) {
       observer.warn(
           "frozen layers keep their random initial weights: give --weights to start with others",
           communicator);
@@ -182,25 +176,29 @@ partitioner::ModelFile model_to_train(const TrainingRequest& request,
   if (request.resume.empty()) {
     return model;
   }
-  const int now = last_frozen(model.network);
-  const int before = checkpoint_last_frozen(request.resume, communicator);
-  if (before == now || before >= model.network.size()) {  // another network, which is said later
+  const partitioner::FrozenLayers now = frozen_layers(model.network);
+  const auto before = checkpoint_frozen_layers(request.resume, communicator);
+  if (before == now ||
+      before.last_in(1) >= model.network.size()) {  // of another network, see below
     return model;
   }
   const std::string difference =
       fmt::format("was trained with {}, {} with {}",
-                  frozen_text(before),
+                  to_text(before),
                   request.freeze.empty() ? request.model + " is" : "--freeze " + request.freeze,
-                  frozen_text(now));
+                  to_text(now));
   if (!request.freeze.empty()) {
     refuse_to_resume(request, difference, "leave out --freeze");
   }
   observer.warn(
-      fmt::format("{} {}: it goes on with {}", request.resume, difference, frozen_text(before)),
+      fmt::format("{} {}: it goes on with {}", request.resume, difference, to_text(before)),
       communicator);
   throw_agreed(communicator, problem_of([&] {
-                 model.network =
-                     frozen(model.network, before < 0 ? "none" : std::to_string(before));
+                 try {
+                   freeze(model.network, before);
+                 } catch (const std::invalid_argument& error) {
+                   throw InputError(request.resume, 0, error.what());
+                 }
                }));
   return model;
 }
@@ -310,14 +308,19 @@ TrainingState begin_training(const TrainingRequest& request,
                              const RunEnvironment& environment,
                              TrainingState begun,
                              Trainer& trainer,
+                             const std::optional<Index>& kept_step,
                              const Communicator& communicator,
                              const SessionObserver& observer) {
   const partitioner::Network& network = trainer.execution().network();
   const TrainerOptions& options = trainer.options();
-  take_weights(request, network, trainer, communicator, observer);
+  take_weights(request, begun.frozen, network, trainer, communicator, observer);
   if (environment.started_again) {
-    if (const auto kept = restore_kept_state(
-            environment.state_folder, network, trainer.execution().plan(), trainer, communicator)) {
+    if (const auto kept = restore_kept_state(environment.state_folder,
+                                             network,
+                                             trainer.execution().plan(),
+                                             trainer,
+                                             communicator,
+                                             kept_step)) {
       begun.step = kept->step;
       begun.images_seen = kept->images_seen;
       if (communicator.rank() == 0) {

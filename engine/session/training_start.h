@@ -78,12 +78,13 @@ void compare_classes(const TrainingRequest& request,
                                      const Communicator& communicator);
 
 // Gives the trainer the weights that training begins with, and what else a run to resume had come
-// to: that of the last step, where it was kept. Returns the state of the run before its first step,
-// `begun` if it begins. All ranks call this together.
+// to: that of the last step, where it was kept, or of `kept_step` (0: of none). Returns the state
+// of the run before its first step, `begun` if it begins. All ranks call this together.
 [[nodiscard]] TrainingState begin_training(const TrainingRequest& request,
                                            const RunEnvironment& environment,
                                            TrainingState begun,
                                            Trainer& trainer,
+                                           const std::optional<Index>& kept_step,
                                            const Communicator& communicator,
                                            const SessionObserver& observer);
 

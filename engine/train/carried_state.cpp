@@ -35,6 +35,7 @@ CarriedState::CarriedState(const partitioner::Plan& plan, Trainer* trainer) {
     return;
   }
   steps_ = trainer->steps_done();
+  latest_losses_ = trainer->latest_losses();
   trained_ = trainer->optimizer().trained();
   const auto& parameters = trainer->execution().parameters().all();
   const int rank = trainer->execution().communicator().rank();
@@ -69,18 +70,21 @@ void CarriedState::give(const partitioner::Plan& plan,
     carry(tensor.values, owned_alone(tensor.plan), held_values(now), nullptr);
     const std::vector<PlacedRun> from = owned_states(tensor.plan);
     const std::vector<PlacedRun> to = all_states(now);
-    if (is_learnt(now)) {
+    if (is_learnt(tensor.plan) && is_learnt(now)) {
       carry(tensor.first, from, to, &OptimizerState<float>::first);
       if (trained.adam) {
         carry(tensor.second, from, to, &OptimizerState<float>::second);
       }
     }
-    if (trained.averages && !now.frozen) {
+    if (trained.averages && !now.frozen && !tensor.plan.frozen) {
       carry(tensor.average, from, to, &OptimizerState<float>::average);
+    } else if (trained.averages && !now.frozen) {  // what has begun to learn
+      carry(tensor.values, owned_alone(tensor.plan), to, &OptimizerState<float>::average);
     }
   }
+  const std::vector<double> losses = communicator.of_ranks(latest_losses_).front();
   if (trainer != nullptr) {
-    trainer->resume_at(steps);
+    trainer->resume_at(steps, false, losses);
   }
 }
 

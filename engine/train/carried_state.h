@@ -17,8 +17,10 @@ class CarriedState {
   // need not outlive this. All ranks that take part call it together.
   CarriedState(const partitioner::Plan& plan, Trainer* trainer);
 
-  // Gives it to a trainer of the same network and optimizer under another plan; null on a rank that
-  // takes no part in that. All ranks of both plans, and of `communicator`, call this together.
+  // Gives it to a trainer of the same network and optimizer under another plan, in which other
+  // layers may be frozen: a layer's state of the optimizer stays as it is unless it learns in both.
+  // Null on a rank that takes no part. All ranks of both plans, and of `communicator`, call this
+  // together.
   void give(const partitioner::Plan& plan,
             Trainer* trainer,
             const Communicator& communicator) const;
@@ -34,6 +36,7 @@ class CarriedState {
 
   std::vector<Tensor> tensors_;
   Index steps_ = 0;
+  std::vector<double> latest_losses_;  // see Trainer::latest_losses()
   partitioner::TrainedArrays trained_;
 };
 

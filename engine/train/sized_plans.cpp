@@ -7,11 +7,11 @@ namespace tessera::engine {
 
 using partitioner::SizedPlan;
 
-SizedPlans::SizedPlans(const partitioner::Network& network,
+SizedPlans::SizedPlans(partitioner::Network network,
                        partitioner::Partition partition,
                        Index batch,
                        InputSchedule schedule)
-    : network_(network),
+    : network_(std::move(network)),
       partition_(std::move(partition)),
       batch_(batch),
       schedule_(std::move(schedule)) {}

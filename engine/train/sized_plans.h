@@ -14,9 +14,8 @@ namespace tessera::engine {
 // Not for several threads.
 class SizedPlans {
  public:
-  // `partition` is one of `network`, whose input has the configured size. The network must outlive
-  // it.
-  SizedPlans(const partitioner::Network& network,
+  // `partition` is one of `network`, whose input has the configured size.
+  SizedPlans(partitioner::Network network,
              partitioner::Partition partition,
              Index batch,
              InputSchedule schedule);
@@ -34,7 +33,7 @@ class SizedPlans {
       const partitioner::InputSize& size) const;
 
  private:
-  const partitioner::Network& network_;
+  partitioner::Network network_;
   partitioner::Partition partition_;
   Index batch_;
   InputSchedule schedule_;

@@ -1,6 +1,6 @@
-// A part of a training run that goes on under one partition: its plan, trainer and loaders. A run
-// may have several, one after the other; what was learnt goes from each to the next by
-// CarriedState.
+// A part of a training run that goes on under one plan, with the same layers frozen: its network,
+// plan, trainer and loaders. A run may have several, one after the other; what was learnt goes from
+// each to the next by CarriedState.
 //
 // All ranks that take part make it together.
 
@@ -23,20 +23,30 @@ struct PictureSources {
   bool tests = false;  // the same on all ranks
 };
 
+// What is trained in a phase.
+struct PhasePlan {
+  partitioner::Network network;  // as it is in these steps
+  partitioner::Plan plan;
+  std::shared_ptr<const SizedPlans> sizes = nullptr;  // see TrainerOptions
+};
+
 class TrainingPhase {
  public:
-  // `network` must outlive it.
-  TrainingPhase(const partitioner::Network& network,
-                partitioner::Plan plan,
+  // `options` without sizes.
+  TrainingPhase(PhasePlan phase,
                 const Communicator& communicator,
-                const TrainerOptions& options,
+                TrainerOptions options,
                 const PictureSources& sources)
-      : plan_(std::move(plan)),
+      : network_(std::move(phase.network)),
+        plan_(std::move(phase.plan)),
         communicator_(communicator),
         training_(sources.training, plan_, communicator_),
-        trainer_(network, plan_, communicator_, options) {
-    if (options.sizes) {
-      training_.follow(options.sizes, options.training.subdivisions);
+        trainer_(network_,
+                 plan_,
+                 communicator_,
+                 with_sizes(std::move(options), std::move(phase.sizes))) {
+    if (const auto& sizes = trainer_.options().sizes) {
+      training_.follow(sizes, trainer_.options().training.subdivisions);
     }
     if (sources.tests) {
       testing_.emplace(sources.testing, plan_, communicator_);
@@ -45,6 +55,7 @@ class TrainingPhase {
   TrainingPhase(const TrainingPhase&) = delete;
   TrainingPhase& operator=(const TrainingPhase&) = delete;
 
+  [[nodiscard]] const partitioner::Network& network() const { return network_; }
   [[nodiscard]] const partitioner::Plan& plan() const { return plan_; }
   // The ranks that take part.
   [[nodiscard]] const Communicator& communicator() const { return communicator_; }
@@ -54,6 +65,13 @@ class TrainingPhase {
   [[nodiscard]] DataLoader* testing() { return testing_ ? &*testing_ : nullptr; }
 
  private:
+  [[nodiscard]] static TrainerOptions with_sizes(TrainerOptions options,
+                                                 std::shared_ptr<const SizedPlans> sizes) {
+    options.sizes = std::move(sizes);
+    return options;
+  }
+
+  partitioner::Network network_;
   partitioner::Plan plan_;
   Communicator communicator_;
   DataLoader training_;

@@ -1,6 +1,7 @@
 #include "partitioner/cfg/model_file.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -300,20 +301,32 @@ class Warnings {
 
 namespace {
 
-// Layers up to the last one with stopbackward=1 do not learn.
-void freeze_where_told(const CfgSection& section, int layer, const std::string& file, Network& to) {
-  try {
-    freeze(to, layer);
-  } catch (const std::invalid_argument& error) {
-    throw InputError(file, section.line, std::string("stopbackward=1: ") + error.what());
+// Layers up to the last one with stopbackward=1 do not learn, and none up to one with
+// stopbackward=N in the first N steps. `steps`: the values of all sections.
+void freeze_where_told(const std::vector<CfgSection>& sections,
+                       const std::vector<Index>& steps,
+                       const std::string& file,
+                       Network& network) {
+  int always = -1;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const auto section = static_cast<std::size_t>(layer) + 1;
+    const Index value = steps[static_cast<std::size_t>(layer)];
+    if (value == 0) {
+      continue;
+    }
+    try {
+      freeze(network, layer);
+    } catch (const std::invalid_argument& error) {
+      throw InputError(
+          file, sections[section].line, fmt::format("stopbackward={}: {}", value, error.what()));
+    }
+    if (value == 1) {
+      always = layer;
+    } else {
+      network.layers[static_cast<std::size_t>(layer)].frozen_steps = value;
+    }
   }
-}
-
-// stopbackward=N: layers up to this one do not learn in the first N steps.
-void hold_until(Index steps, Network& network) {
-  for (LayerSpec& layer : network.layers) {
-    layer.learning.steps_held = std::max(layer.learning.steps_held, steps);
-  }
+  freeze(network, always);
 }
 
 // Objects are given to the cells of all [yolox] sections together, and their losses are divided by
@@ -379,25 +392,17 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
   read_net(net, detects, model);
   warnings.add(net);
   model.network.image = image_shape(model.picture, sections[1], name);
-  int last_frozen = -1;
+  std::vector<Index> stops;
   for (std::size_t i = 1; i < sections.size(); ++i) {
     CfgOptions options(sections[i], name);
     read_layer(options, model.network);
     if (is_head(sections[i].name)) {
       read_head_augmentation(options, model.augmentation);
     }
-    const Index held = options.integer("stopbackward", 0, 0, kMostSteps);
-    if (held == 1) {
-      last_frozen = model.network.size() - 1;
-    } else {
-      hold_until(held, model.network);
-    }
+    stops.push_back(options.integer("stopbackward", 0, 0, kMostSteps));
     warnings.add(options);
   }
-  if (last_frozen >= 0) {
-    freeze_where_told(
-        sections[static_cast<std::size_t>(last_frozen) + 1], last_frozen, name, model.network);
-  }
+  freeze_where_told(sections, stops, name, model.network);
   hold_weights_where_told(model.network);
   expect_alike(model.network, name);
   return model;

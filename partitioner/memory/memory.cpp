@@ -76,4 +76,12 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
   return ranks;
 }
 
+std::vector<MemoryUse> larger_of_ranks(std::vector<MemoryUse> one,
+                                       const std::vector<MemoryUse>& other) {
+  for (std::size_t rank = 0; rank < one.size(); ++rank) {
+    one[rank] = one[rank].total() < other[rank].total() ? other[rank] : one[rank];
+  }
+  return one;
+}
+
 }  // namespace tessera::partitioner

@@ -90,4 +90,8 @@ struct MemoryOptions {
     const std::vector<Index>& workspace_bytes,
     const std::vector<Index>& program_bytes);
 
+// What each rank takes in that of two parts of a run in which it takes more.
+[[nodiscard]] std::vector<MemoryUse> larger_of_ranks(std::vector<MemoryUse> one,
+                                                     const std::vector<MemoryUse>& other);
+
 }  // namespace tessera::partitioner

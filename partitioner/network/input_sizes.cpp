@@ -174,6 +174,7 @@ Network with_input(const Network& network, const InputSize& size) {
           "layer {} ({}): {}", result.size(), kind_name(layer.operation), error.what()));
     }
     result.layers.back().learning = layer.learning;
+    result.layers.back().frozen_steps = layer.frozen_steps;
   }
   freeze(result, last_frozen(network));
   return result;

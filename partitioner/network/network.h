@@ -270,6 +270,9 @@ struct LayerSpec {
   // Whether the backward pass comes to it: it learns, or a layer that it depends on does. Of a
   // network without frozen layers: always.
   bool has_backward = true;
+  // The first steps of a training, in which it and all layers before it are frozen, too: see
+  // frozen_layers.h.
+  Index frozen_steps = 0;
   LearningRules learning = {};
 };
 

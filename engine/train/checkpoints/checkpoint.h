@@ -28,6 +28,7 @@
 #include "engine/train/metrics/metric.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/rank_state.h"
+#include "partitioner/network/frozen_layers.h"
 
 namespace tessera::engine {
 
@@ -50,8 +51,8 @@ struct TrainingState {
   Index images_seen = 0;                                  // trained on so far, each time counted
   std::optional<Preparation> preparation = std::nullopt;  // what old files do not know
   std::optional<TestResult> tested = std::nullopt;        // of these very weights, where known
-  int last_frozen = -1;        // layer; there is no optimizer state up to it. -1: none is frozen
-  Index post_local_steps = 0;  // of a post-local run: those of its first part
+  partitioner::FrozenLayers frozen = {};  // there is no optimizer state of those in this step
+  Index post_local_steps = 0;             // of a post-local run: those of its first part
   std::optional<TrainingRecord> record = std::nullopt;  // what old files do not know
   std::vector<double> latest_losses = {};               // see Trainer::latest_losses()
 
@@ -125,12 +126,12 @@ void expect_sound_parameters(const SafetensorsReader& file,
                              const std::vector<const partitioner::ParameterPlan*>& wanted);
 
 // The seed that a checkpoint's training had, the steps of its first part where it was post-local, 0
-// else, and the last layer that was frozen in it, -1 where none was.
+// else, and the layers that were frozen in it.
 [[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
                                             const Communicator& communicator);
 [[nodiscard]] Index checkpoint_post_local_steps(const std::filesystem::path& path,
                                                 const Communicator& communicator);
-[[nodiscard]] int checkpoint_last_frozen(const std::filesystem::path& path,
-                                         const Communicator& communicator);
+[[nodiscard]] partitioner::FrozenLayers checkpoint_frozen_layers(const std::filesystem::path& path,
+                                                                 const Communicator& communicator);
 
 }  // namespace tessera::engine

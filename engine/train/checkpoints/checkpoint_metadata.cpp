@@ -9,6 +9,7 @@
 
 #include "engine/files/weights_format.h"
 #include "engine/train/checkpoints/root_work.h"
+#include "engine/train/checkpoints/stored_metadata.h"
 #include "partitioner/base/number_text.h"
 #include "partitioner/base/path_kinds.h"
 
@@ -23,6 +24,8 @@ constexpr const char* kBestF1 = "best_f1";
 constexpr const char* kBestF1Score = "best_f1_score";
 constexpr const char* kLatestLosses = "latest_losses";
 constexpr const char* kPostLocalSteps = "post_local_steps";
+constexpr const char* kLastFrozen = "last_frozen";         // for good
+constexpr const char* kFrozenAtFirst = "frozen_at_first";  // ends and last layers, in turn
 
 Index number_or(const SafetensorsReader& file, const std::string& key, Index otherwise) {
   return file.metadata().count(key) > 0 ? number_in_metadata(file, key) : otherwise;
@@ -84,8 +87,15 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
                                               {"images_seen", std::to_string(state.images_seen)},
                                               {"network", state.fingerprint},
                                               {"model", state.model}};
-  if (state.last_frozen >= 0) {
-    metadata["last_frozen"] = std::to_string(state.last_frozen);
+  if (state.frozen.last >= 0) {
+    metadata[kLastFrozen] = std::to_string(state.frozen.last);
+  }
+  std::string at_first;
+  for (const partitioner::FrozenSteps& part : state.frozen.at_first) {
+    at_first += fmt::format("{}{} {}", at_first.empty() ? "" : " ", part.end, part.last);
+  }
+  if (!at_first.empty()) {
+    metadata[kFrozenAtFirst] = at_first;
   }
   if (state.post_local_steps > 0) {
     metadata[kPostLocalSteps] = std::to_string(state.post_local_steps);
@@ -213,14 +223,26 @@ Index checkpoint_post_local_steps(const std::filesystem::path& path,
   });
 }
 
-int checkpoint_last_frozen(const std::filesystem::path& path, const Communicator& communicator) {
-  return static_cast<int>(shared_number(path, communicator, [&](const SafetensorsReader& file) {
-    const Index layer = number_or(file, "last_frozen", -1);
-    if (layer > std::numeric_limits<int>::max()) {
-      throw InputError(path.string(), 0, "its metadata names a frozen layer that cannot be one");
-    }
-    return layer;
-  }));
+partitioner::FrozenLayers checkpoint_frozen_layers(const std::filesystem::path& path,
+                                                   const Communicator& communicator) {
+  const Index last = shared_number(path, communicator, [](const SafetensorsReader& file) {
+    return number_or(file, kLastFrozen, -1);
+  });
+  std::istringstream numbers(stored_metadata(path, kFrozenAtFirst, communicator));
+  partitioner::FrozenLayers frozen{static_cast<int>(last), {}};
+  bool is_sound = last < std::numeric_limits<int>::max();
+  partitioner::FrozenSteps before{.end = 0, .last = std::numeric_limits<int>::max()};
+  for (std::string end, layer; is_sound && numbers >> end >> layer;) {
+    const auto steps = parsed_number<Index>(end, before.end + 1);
+    const auto number = parsed_number<int>(layer, frozen.last + 1, before.last - 1);
+    is_sound = steps && number;
+    before = {steps.value_or(0), number.value_or(0)};
+    frozen.at_first.push_back(before);
+  }
+  if (!is_sound) {
+    throw AgreedError(path.string() + ": its metadata names frozen layers that cannot be such");
+  }
+  return frozen;
 }
 
 }  // namespace tessera::engine

@@ -105,12 +105,12 @@ TEST_CASE("where a cache takes more than a machine has, that is said with what t
       tests::partition_of(network, world.size(), {{0, 0}}, {tests::images_cut(world.size())}),
       world.size());
   partitioner::ReportOptions options;
-  options.model = "m.cfg";
-  CHECK_NOTHROW(expect_memory(network, plan, options, world));
+  CHECK_NOTHROW(expect_memory(planned_memory_of_ranks(network, plan, options), "m.cfg", world));
   options.memory.cache_bytes = Index{1} << 50U;
-  CHECK_THROWS_WITH_AS(expect_memory(network, plan, options, world),
-                       doctest::Contains("--cache FOLDER"),
-                       engine::AgreedError);
+  CHECK_THROWS_WITH_AS(
+      expect_memory(planned_memory_of_ranks(network, plan, options), "m.cfg", world),
+      doctest::Contains("--cache FOLDER"),
+      engine::AgreedError);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/files/safetensors.h"
 #include "engine/train/checkpoints/intact_checkpoint.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -115,12 +116,14 @@ class Fixture {
   }
 
   // The model file with batch normalisation.
-  void normalise() const {
+  void normalise() const { add_to_convolution("batch_normalize=1\n"); }
+
+  void add_to_convolution(const std::string& lines, const char* file = "net.cfg") const {
     if (world.rank() == 0) {
       std::string text = kModel;
       const std::string section = "[convolutional]\n";
-      text.insert(text.find(section) + section.size(), "batch_normalize=1\n");
-      std::ofstream(folder / "net.cfg") << text;
+      text.insert(text.find(section) + section.size(), lines);
+      std::ofstream(folder / file) << text;
     }
     world.barrier();
   }
@@ -408,5 +411,147 @@ TEST_CASE("an error of an observer ends the steps, and they are said to end") {
   CHECK_THROWS_WITH_AS(fixture.train(observer), "enough", engine::AgreedError);
   if (fixture.world.rank() == 0) {
     CHECK(heard.order.back() == "end");
+  }
+}
+
+namespace {
+
+// What is learnt, by name: all tensors of a checkpoint.
+std::map<std::string, std::vector<float>> tensors_in(const std::string& file) {
+  const engine::SafetensorsReader reader(file);
+  std::map<std::string, std::vector<float>> tensors;
+  for (const engine::StoredTensor& tensor : reader.tensors()) {
+    tensors[tensor.name] = reader.read_all<float>(tensor.name);
+  }
+  return tensors;
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> events_of_kind(const std::string& run, const std::string& kind) {
+  std::vector<std::string> texts;
+  std::ifstream events(run + "/events.jsonl");
+  for (std::string line; std::getline(events, line);) {
+    if (const auto event = nlohmann::json::parse(line); event["kind"] == kind) {
+      texts.push_back(event["text"]);
+    }
+  }
+  return texts;
+}
+
+constexpr const char* kFrozenFor3 = "batch_normalize=1\nstopbackward=3\n";
+
+}  // namespace
+
+TEST_CASE("up to step N layers with stopbackward=N are frozen as with --freeze, then they learn") {
+  Fixture fixture;
+  fixture.add_to_convolution(kFrozenFor3);
+  fixture.add_to_convolution("batch_normalize=1\n", "plain.cfg");
+  fixture.request.evaluate = false;
+  Heard whole;
+  std::vector<std::string> warnings;
+  TrainingSessionObserver observer = whole.observer();
+  observer.messages.warning = [&](const std::string& text) { warnings.push_back(text); };
+  fixture.train(observer);
+  const auto trained_to_step_3 = [&](const char* run, const char* model, const char* freeze) {
+    TrainingRequest request = fixture.request;
+    request.run = fixture.folder / run;
+    request.model = fixture.folder / model;
+    request.freeze = freeze;
+    request.steps = 3;
+    TrainingSession(request, fixture.world).run();
+  };
+  trained_to_step_3("three", "net.cfg", "");
+  trained_to_step_3("frozen", "plain.cfg", "0");
+  trained_to_step_3("none", "net.cfg", "none");
+  trained_to_step_3("plain", "plain.cfg", "");
+  if (fixture.world.rank() != 0) {
+    CHECK(warnings.empty());
+    return;
+  }
+  CHECK(warnings.size() == 1);
+  CHECK(warnings.at(0).find("layer 0 frozen in the first 3 steps") != std::string::npos);
+  CHECK(events_of_kind(fixture.folder / "run", "unfreeze") ==
+        std::vector<std::string>{"learning from step 4 on, too: layer 0"});
+  CHECK(events_of_kind(fixture.folder / "three", "unfreeze").empty());
+  const auto learnt = [&](const std::string& run) {
+    return tensors_in(fixture.folder / (run + "/checkpoint.safetensors"));
+  };
+  const auto at_first = learnt("three");
+  const auto then = learnt("run");
+  CHECK(at_first == learnt("frozen"));
+  CHECK(learnt("none") == learnt("plain"));
+  CHECK(at_first.count("optimizer.layers.0.weight.first") == 0);
+  CHECK(then.count("optimizer.layers.0.weight.first") == 1);
+  for (const auto& [name, values] : at_first) {
+    CAPTURE(name);
+    CHECK(values != then.at(name));
+  }
+  Heard alone;
+  fixture.request.run = fixture.folder / "alone";
+  TrainingSession(fixture.request, Communicator::self(), alone.observer()).run();
+  for (const auto& [step, loss] : alone.losses) {
+    CHECK(loss == doctest::Approx(whole.losses.at(step)).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("before, at and after the step in which more layers learn a run goes on bit for bit") {
+  Fixture fixture;
+  fixture.add_to_convolution(kFrozenFor3);
+  fixture.request.checkpoint_every = 100;  // and at the end
+  fixture.request.evaluate = false;
+  fixture.environment.state_folder = fixture.folder / "state";
+  if (fixture.world.rank() == 0) {
+    std::filesystem::create_directory(fixture.environment.state_folder);
+  }
+  fixture.world.barrier();
+  Heard whole;
+  fixture.train(whole.observer());
+  const auto goes_on_as_whole = [&](const Heard& first) {
+    Heard second;
+    fixture.request.steps = 6;
+    fixture.train(second.observer());
+    std::map<Index, double> losses = first.losses;
+    losses.insert(second.losses.begin(), second.losses.end());
+    CHECK(losses == whole.losses);
+    CHECK(second.losses.size() + first.losses.size() == whole.losses.size());
+    if (fixture.world.rank() == 0) {
+      CHECK(bytes_of(fixture.request.run + "/checkpoint.safetensors") ==
+            bytes_of(fixture.folder / "run/checkpoint.safetensors"));
+    }
+  };
+  for (const Index steps : {2, 3, 4}) {
+    CAPTURE(steps);
+    fixture.request.run = fixture.folder / ("parts" + std::to_string(steps));
+    fixture.request.steps = steps;
+    fixture.request.resume.clear();
+    fixture.environment.started_again = false;
+    Heard first;
+    fixture.train(first.observer());
+    fixture.request.resume = fixture.request.run + "/checkpoint.safetensors";
+    goes_on_as_whole(first);
+  }
+  // Where no checkpoint is left, what is kept in memory of the last step is enough.
+  for (const Index steps : {2, 3, 4}) {
+    CAPTURE(steps);
+    fixture.request.run = fixture.folder / ("kept" + std::to_string(steps));
+    fixture.request.resume.clear();
+    fixture.environment.started_again = false;
+    Heard first;
+    TrainingSessionObserver observer = first.observer();
+    observer.step_done = [&](Index step, Index /*last*/) {
+      if (step == steps) {
+        throw engine::AgreedError("enough");
+      }
+    };
+    CHECK_THROWS_WITH_AS(fixture.train(observer), "enough", engine::AgreedError);
+    if (fixture.world.rank() == 0) {
+      std::filesystem::remove(fixture.request.run + "/checkpoint.safetensors");
+    }
+    fixture.environment.started_again = true;
+    goes_on_as_whole(first);
   }
 }

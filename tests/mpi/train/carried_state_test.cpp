@@ -2,7 +2,10 @@
 
 #include "engine/train/carried_state.h"
 
+#include <algorithm>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
@@ -124,6 +127,58 @@ class Run {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<DataLoader> loader_;
 };
+
+// Of all parameters of a layer on this rank, one after the other.
+struct LearntHere {
+  std::vector<float> values;
+  std::vector<float> states;
+};
+LearntHere learnt_here(Trainer& trainer, bool first_layer) {
+  LearntHere learnt;
+  const auto& parameters = trainer.execution().parameters().all();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if ((parameters[i].plan->layer == 0) == first_layer) {
+      const auto add = [](std::span<float> some, std::vector<float>& all) {
+        all.insert(all.end(), some.begin(), some.end());
+      };
+      add(trainer.execution().parameters().all()[i].values.span(), learnt.values);
+      add(trainer.optimizer().states()[i].first.span(), learnt.states);
+      add(trainer.optimizer().states()[i].second.span(), learnt.states);
+    }
+  }
+  return learnt;
+}
+
+TEST_CASE("layers that come to learn keep their values, and their optimizer state begins at 0") {
+  const Communicator world = Communicator::world();
+  const Network network = carried_classifier();
+  Network frozen = network;
+  freeze(frozen, 0);
+  const Partition partition = tiled(network, world.size(), world.size(), false);
+  for (const bool adam : {false, true}) {
+    CAPTURE(adam);
+    const partitioner::Plan before = make_plan(frozen, partition, kCarriedBatch);
+    Trainer first(frozen, before, world, carried_options(adam));
+    const LearntHere begun = learnt_here(first, true);
+    DataLoader pictures(RandomPictures{3}, before, world);
+    for (int step = 0; step < 3; ++step) {
+      (void)first.step(pictures);
+    }
+    const partitioner::Plan now = make_plan(network, partition, kCarriedBatch);
+    Trainer second(network, now, world, carried_options(adam));
+    CarriedState(before, &first).give(now, &second, world);
+    CHECK(second.steps_done() == 3);
+    const LearntHere carried = learnt_here(second, true);
+    CHECK(carried.values == begun.values);
+    CHECK(std::count(carried.states.begin(), carried.states.end(), 0.0F) ==
+          std::ssize(carried.states));
+    CHECK(learnt_here(second, false).values == learnt_here(first, false).values);
+    CHECK(learnt_here(second, false).states == learnt_here(first, false).states);
+    DataLoader more_pictures(RandomPictures{3}, now, world);
+    (void)second.step(more_pictures);
+    CHECK((carried.values.empty() || learnt_here(second, true).values != begun.values));
+  }
+}
 
 TEST_CASE("training that goes from plan to plan does what one plan does, whoever rests") {
   const Communicator world = Communicator::world();

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/network/frozen_layers.h"
 
 namespace tessera::partitioner {
 
@@ -408,16 +409,24 @@ TEST_CASE("layers up to the last with stopbackward=1 are frozen") {
   check_refused(kNet + go + stop, "m.cfg:7", {"stopbackward=1", "nothing is left to learn"});
 }
 
-TEST_CASE("layers up to one with stopbackward=N are held for N steps, as with dont_update=N") {
-  const Network network =
-      parse_model(kNet + "[conv]\n[conv]\ndont_update=9\n[conv]\nstopbackward=5\n[conv]\n", "m.cfg")
-          .network;
-  CHECK(network.layer(0).learning.steps_held == 5);
-  CHECK(network.layer(1).learning.steps_held == 9);
-  CHECK(network.layer(2).learning.steps_held == 5);
-  CHECK(network.layer(3).learning.steps_held == 0);
+TEST_CASE("layers up to one with stopbackward=N are frozen in the first N steps") {
+  const std::string conv = "[conv]\n";
+  const auto stop = [&](int steps) {
+    return conv + "stopbackward=" + std::to_string(steps) + "\n";
+  };
+  const auto frozen = [&](const std::string& layers) {
+    return frozen_layers(parse_model(kNet + layers, "m.cfg").network);
+  };
+  CHECK(frozen(conv + stop(5) + conv) == FrozenLayers{-1, {{5, 1}}});
+  CHECK(frozen(stop(9) + stop(5) + conv) == FrozenLayers{-1, {{5, 1}, {9, 0}}});
+  CHECK(frozen(stop(5) + stop(9) + conv) == FrozenLayers{-1, {{9, 1}}});
+  CHECK(frozen(stop(9) + stop(1) + stop(5) + conv) == FrozenLayers{1, {{5, 2}}});
+  const Network network = parse_model(kNet + stop(5) + conv, "m.cfg").network;
   CHECK(last_frozen(network) == -1);
-  check_refused(kNet + "[conv]\nstopbackward=-1\n[conv]\n", "m.cfg:6", {"stopbackward"});
+  CHECK(last_frozen(network_in_step(network, 5)) == 0);
+  CHECK(last_frozen(network_in_step(network, 6)) == -1);
+  check_refused(kNet + stop(-1) + conv, "m.cfg:6", {"stopbackward"});
+  check_refused(kNet + conv + stop(8), "m.cfg:6", {"stopbackward=8", "nothing is left to learn"});
 }
 
 TEST_CASE("silu is another name of swish") {
