@@ -19,9 +19,11 @@
 #include "engine/train/optimizer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/network/frozen_layers.h"
 #include "partitioner/text/explain.h"
 #include "partitioner/text/plan_answer.h"
 #include "partitioner/text/plan_report.h"
+#include "partitioner/text/plan_words.h"
 
 namespace tessera::engine {
 
@@ -150,6 +152,80 @@ MultiScaleFigures multi_scale_figures(const PlanCommand& command,
               : std::nullopt};
 }
 
+// The first steps of a run, in which more layers are frozen than in those that are planned.
+struct FirstSteps {
+  Index begin = 1;
+  partitioner::FrozenSteps steps;
+  MultiScaleFigures figures;  // at the largest size, or the only one
+};
+
+std::vector<FirstSteps> first_steps(const PlanCommand& command,
+                                    PlannedModel model,
+                                    const std::optional<partitioner::ClusterProfile>& cluster,
+                                    const Workload& workload,
+                                    const std::optional<partitioner::InputSizes>& sizes) {
+  std::vector<FirstSteps> all;
+  const auto& partition = model.partition;
+  for (const partitioner::FrozenSteps& steps : frozen_layers(model.network).at_first) {
+    FirstSteps& first = all.emplace_back();
+    first.steps = steps;
+    first.begin = all.size() > 1 ? all[all.size() - 2].steps.end + 1 : 1;
+    const partitioner::Network network = network_in_step(model.network, steps.end);
+    if (sizes) {
+      first.figures = multi_scale_figures(
+          command, {network, partition, model.options}, cluster, workload, *sizes);
+      continue;
+    }
+    const partitioner::Plan plan = make_plan(network, partition, workload.batch);
+    model.options.workspace_bytes = workspace_bytes_of_ranks(network, plan, workload.training);
+    first.figures.memory = planned_memory_of_ranks(network, plan, model.options);
+    if (cluster) {
+      const auto options = prediction_options(network, command.partition, workload, partition);
+      first.figures.mean_step_s = time_shares(network, *cluster, options, partition).step_s();
+    }
+  }
+  return all;
+}
+
+Index most_memory(const std::vector<partitioner::MemoryUse>& ranks) {
+  Index most = 0;
+  for (const partitioner::MemoryUse& use : ranks) {
+    most = std::max(most, use.total());
+  }
+  return most;
+}
+
+std::string first_steps_lines(const std::vector<FirstSteps>& all) {
+  std::string lines;
+  for (const FirstSteps& first : all) {
+    lines += fmt::format(
+        "steps {} to {} of a run: {} frozen{}, up to {} of memory\n",
+        first.begin,
+        first.steps.end,
+        partitioner::named_layers(0, first.steps.last),
+        first.figures.mean_step_s
+            ? fmt::format(", {:.3g} s for a step (predicted)", *first.figures.mean_step_s)
+            : "",
+        readable_bytes(most_memory(first.figures.memory)));
+  }
+  return lines;
+}
+
+std::string with_first_steps_json(const std::string& plan, const std::vector<FirstSteps>& all) {
+  auto json = nlohmann::ordered_json::parse(plan);
+  for (const FirstSteps& first : all) {
+    nlohmann::ordered_json& each = json["first_steps"].emplace_back();
+    each = {{"begin", first.begin}, {"end", first.steps.end}, {"last_frozen", first.steps.last}};
+    for (const partitioner::MemoryUse& memory : first.figures.memory) {
+      each["memory_bytes"].push_back(memory.total());
+    }
+    if (first.figures.mean_step_s) {
+      each["step_s"] = *first.figures.mean_step_s;
+    }
+  }
+  return json.dump(-1, ' ', true);
+}
+
 std::string with_multi_scale_json(const std::string& plan,
                                   const partitioner::InputSizes& sizes,
                                   const MultiScaleFigures& figures) {
@@ -164,8 +240,12 @@ std::string answer_text(const PlanCommand& command,
                         const partitioner::Plan& plan,
                         const partitioner::Partition& partition,
                         const partitioner::ReportOptions& options,
-                        const std::optional<Prediction>& prediction) {
-  const auto memory = planned_memory_of_ranks(network, plan, options);
+                        const std::optional<Prediction>& prediction,
+                        const std::vector<FirstSteps>& at_first) {
+  auto memory = planned_memory_of_ranks(network, plan, options);
+  for (const FirstSteps& first : at_first) {
+    memory = larger_of_ranks(memory, first.figures.memory);
+  }
   const auto step = prediction ? std::optional(prediction->answer) : std::nullopt;
   std::string text = plan_answer(step, memory, command.partition.automatic) + "\n" +
                      (command.regions ? plan_table(network, plan, partition, options)
@@ -251,18 +331,21 @@ void print_answer(const PlanCommand& command,
                   const PlannedModel& model,
                   const partitioner::Plan& plan,
                   const std::optional<Prediction>& prediction,
+                  const std::vector<FirstSteps>& at_first,
                   const std::optional<partitioner::InputSizes>& sizes,
                   const std::optional<MultiScaleFigures>& scales) {
   const auto& [network, partition, options] = model;
   if (!command.json) {
-    fmt::print("{}{}{}",
-               answer_text(command, network, plan, partition, options, prediction),
+    fmt::print("{}{}{}{}",
+               answer_text(command, network, plan, partition, options, prediction, at_first),
+               first_steps_lines(at_first),
                photos_line(command, options.memory.cache_bytes),
                sizes ? multi_scale_line(*sizes, *scales) : "");
     return;
   }
   std::string json = plan_json(network, plan, options);
   json = prediction ? with_prediction_json(json, *prediction) : json;
+  json = at_first.empty() ? json : with_first_steps_json(json, at_first);
   fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
 }
 
@@ -339,7 +422,9 @@ void run_plan(const PlanCommand& command) {
     expect_plans(network, partition, batch, *sizes, command.model);
     scales = multi_scale_figures(command, {network, partition, options}, cluster, workload, *sizes);
   }
-  print_answer(command, {network, partition, options}, plan, prediction, sizes, scales);
+  const PlannedModel planned{network, partition, options};
+  const auto at_first = first_steps(command, planned, cluster, workload, sizes);
+  print_answer(command, planned, plan, prediction, at_first, sizes, scales);
 }
 
 }  // namespace tessera::engine

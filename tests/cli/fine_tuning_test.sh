@@ -85,6 +85,18 @@ refused 'parts/checkpoint\.safetensors: was trained with layers 0 to 4 frozen, -
 refused 'trunk/checkpoint\.safetensors: was trained with no layer frozen, --freeze 0 with layer 0 frozen' \
   train "$resnet" "${fine[@]}" --steps 12 --resume "$trunk" --freeze 0 --run "$folder/trunk"
 
+# In the first steps, by the model file.
+sed '0,/^filters=64$/s//&\nstopbackward=3/' "$resnet" >"$folder/at-first.cfg"
+works 1 plan "$folder/at-first.cfg" --grid 1x2
+expect 'the plan says what they take' grep -qE '^steps 1 to 3 of a run: layers 0-5 frozen, up to .* of memory' "$folder/out"
+works 2 train "$folder/at-first.cfg" "${fine[@]}" --steps 5 --grid 1x2 --run "$folder/at-first"
+expect 'it is said once' test "$(grep -c 'at-first.cfg: stopbackward: layers 0 to 5 frozen in the first 3 steps' "$folder/err")" -eq 1
+expect 'and when more layers learn' grep -q 'learning from step 4 on, too: layers 0-5' "$folder/out"
+expect 'which is an event' grep -q '"step":3,.*"kind":"unfreeze"' "$folder/at-first/events.jsonl"
+expect 'they have learnt' bash -c "grep -q 'optimizer.layers.0.weight.first' '$folder/at-first/checkpoint.safetensors'"
+refused 'was trained with layers 0 to 5 frozen in the first 3 steps, --freeze none with no layer frozen: leave out --freeze' \
+  train "$folder/at-first.cfg" "${fine[@]}" --steps 9 --resume "$folder/at-first/checkpoint.safetensors" --freeze none --run "$folder/at-first"
+
 # Patience: with a rate of 0 nothing gets better.
 sed 's/^learning_rate=.*/learning_rate=0/; /^burn_in=/d' models/lenet5.cfg >"$folder/still.cfg"
 patient=(train "$folder/still.cfg" "${training[@]}" --epochs 20 --run "$folder/patient")
