@@ -98,7 +98,7 @@ void add_freeze(CLI::App& app, std::string& layer, bool takes_weights) {
            std::string("freeze the layers up to this one, counted from 0: they do not change") +
                (takes_weights ? "; weights: those in --weights; or "
                               : " and have no backward pass; or ") +
-               "none (default: up to the last stopbackward=1)");
+               "none (default: by the model's stopbackward=)");
 }
 
 void add_multi_scale(CLI::App& app, std::optional<double>& factor) {
