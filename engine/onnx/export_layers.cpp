@@ -203,7 +203,8 @@ GraphValue LayerExporter::value_of(const partitioner::Convolution& convolution, 
     return std::vector<Index>{both.rows, both.cols};
   };
   std::vector<Index> pads = axes(convolution.padding);
-  pads.insert(pads.end(), {convolution.padding.rows, convolution.padding.cols});
+  const std::vector<Index> after = axes(convolution.padding_end());
+  pads.insert(pads.end(), after.begin(), after.end());
   const auto product = [&](const std::vector<GraphValue>& parameters) {
     std::vector<GraphValue> inputs{in};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());

@@ -74,26 +74,17 @@ Convolution convolution_of(Translation& translation,
                            const onnx::NodeProto& node,
                            const Window& window) {
   const Border& border = window.border;
-  if (border.top != border.bottom || border.left != border.right) {
-    translation.refuse(
-        node,
-        fmt::format("is padded by {} cells above and {} below, {} on the left and {} "
-                    "on the right: a [convolutional] section has the same on both "
-                    "sides",
-                    border.top,
-                    border.bottom,
-                    border.left,
-                    border.right));
-  }
   Convolution convolution{.size = window.size,
                           .stride = window.stride,
                           .padding = {border.top, border.left},
-                          .activation = partitioner::Activation::Linear};
+                          .activation = partitioner::Activation::Linear,
+                          .more_padding = {border.bottom - border.top, border.right - border.left}};
   if (window.dilation == partitioner::PerAxis(1) || window.size == partitioner::PerAxis(1)) {
     return convolution;
   }
   convolution.dilation = window.dilation.rows;
-  if (!window.dilation.is_square() || window.size.rows % 2 == 0 || window.size.cols % 2 == 0 ||
+  if (!window.dilation.is_square() || convolution.more_padding != 0 || window.size.rows % 2 == 0 ||
+      window.size.cols % 2 == 0 ||
       2 * convolution.padding.rows != (window.size.rows - 1) * convolution.dilation ||
       2 * convolution.padding.cols != (window.size.cols - 1) * convolution.dilation) {
     translation.refuse(node,
@@ -280,26 +271,29 @@ void translate_max_pool(Translation& translation, const onnx::NodeProto& node) {
     translation.refuse(node, "which cells were the largest is read by other nodes");
   }
   const bool ceil = integer(node, "ceil_mode", 0) != 0;
-  const MapShape out{map.channels,
-                     windows_along(map.rows, border, true, window, ceil),
-                     windows_along(map.cols, border, false, window, ceil)};
   // `padding` is that of both sides together, its lesser half above and on the left.
-  for (const Index more : {0, 1}) {
-    const Index padding = 2 * border.top + more;
-    const Border has{border.top, border.left, border.top + more, border.left + more};
-    if (border.top == border.left &&
-        windows_along(map.rows, has, true, window, false) == out.rows &&
-        windows_along(map.cols, has, false, window, false) == out.cols) {
-      const partitioner::MaxPool pool{
-          .size = window.size.rows, .stride = window.stride, .padding = padding};
-      translation.put_map(node, translation.add(node, pool, {in.layer}));
-      return;
+  const auto padding = [&](bool rows) {
+    const Index before = rows ? border.top : border.left;
+    for (const Index more : {0, 1}) {
+      const Border has{before, before, before + more, before + more};
+      if (windows_along(rows ? map.rows : map.cols, has, rows, window, false) ==
+          windows_along(rows ? map.rows : map.cols, border, rows, window, ceil)) {
+        return 2 * before + more;
+      }
     }
+    return Index{-1};
+  };
+  const partitioner::MaxPool pool{.size = window.size.rows,
+                                  .stride = window.stride,
+                                  .padding = {padding(true), padding(false)}};
+  if (pool.padding.rows >= 0 && pool.padding.cols >= 0) {
+    translation.put_map(node, translation.add(node, pool, {in.layer}));
+    return;
   }
   translation.refuse(
       node,
       fmt::format("is padded by {} cells above and {} below, {} on the left and {} "
-                  "on the right{}: a [maxpool] section has the same on all sides, or "
+                  "on the right{}: a [maxpool] section has the same on both sides, or "
                   "one more below and on the right",
                   border.top,
                   border.bottom,

@@ -176,6 +176,9 @@ class SectionText {
       line("dilation", layer.dilation);
     } else {
       per_axis("padding", layer.padding, 0);
+      if (layer.more_padding != 0) {
+        per_axis("padding_end", layer.padding_end(), -1);
+      }
     }
     if (layer.groups != 1) {
       line("groups", layer.groups);
@@ -185,7 +188,7 @@ class SectionText {
   void write(const partitioner::MaxPool& layer) {
     line("size", layer.size);
     per_axis("stride", layer.stride, 1);
-    line("padding", layer.padding);
+    per_axis("padding", layer.padding, -1);
   }
   void write(const partitioner::AvgPool& /*layer*/) {}
   void write(const partitioner::Connected& layer) {

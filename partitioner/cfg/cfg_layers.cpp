@@ -71,6 +71,11 @@ PerAxis per_axis(CfgOptions& options, const AxisKeys& keys, Index usual) {
   return {options.integer(keys.rows, both), options.integer(keys.cols, both)};
 }
 
+// Of the end of an axis than of its beginning.
+Index more_padding(CfgOptions& options, std::string_view key, Index before) {
+  return options.integer(key, options.integer("padding_end", before)) - before;
+}
+
 // Darknet multiplies the padding by the dilation, and takes the shape of the map to be that of a
 // convolution without either: the two agree where the padding is half of what a filter overlaps.
 void dilate(CfgOptions& options, Convolution& convolution) {
@@ -79,7 +84,7 @@ void dilate(CfgOptions& options, Convolution& convolution) {
   if (dilation == 1 || convolution.size == 1) {
     return;
   }
-  if (convolution.size.rows - 1 != 2 * convolution.padding.rows ||
+  if (convolution.more_padding != 0 || convolution.size.rows - 1 != 2 * convolution.padding.rows ||
       convolution.size.cols - 1 != 2 * convolution.padding.cols) {
     options.refuse("dilation", "needs filters of an odd size, and pad=1");
   }
@@ -96,6 +101,8 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
   if (options.integer("pad", 0) != 0) {
     convolution.padding = {convolution.size.rows / 2, convolution.size.cols / 2};
   }
+  convolution.more_padding = {more_padding(options, "padding_end_y", convolution.padding.rows),
+                              more_padding(options, "padding_end_x", convolution.padding.cols)};
   dilate(options, convolution);
   convolution.groups = options.integer("groups", 1);
   convolution.batch_normalize = options.flag("batch_normalize", false);
@@ -105,7 +112,8 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
 
 ReadLayer read_maxpool(CfgOptions& options, int layer) {
   if (options.flag("maxpool_depth", false)) {
-    for (const std::string_view key : {"size", "stride", "stride_x", "stride_y", "padding"}) {
+    for (const std::string_view key :
+         {"size", "stride", "stride_x", "stride_y", "padding", "padding_x", "padding_y"}) {
       (void)options.has(key);  // of windows, which a maximum over channels does not have
     }
     return {ChannelPool{.outputs = options.integer("out_channels", 1)}, {layer - 1}};
@@ -115,7 +123,7 @@ ReadLayer read_maxpool(CfgOptions& options, int layer) {
   const Index stride = options.integer("stride", 1, 1);
   pool.stride = {options.integer("stride_y", stride, 1), options.integer("stride_x", stride, 1)};
   pool.size = options.integer("size", stride, 1, kLargestPool);
-  pool.padding = options.integer("padding", pool.size - 1);
+  pool.padding = per_axis(options, {"padding", "padding_y", "padding_x"}, pool.size - 1);
   return {pool, {layer - 1}};
 }
 

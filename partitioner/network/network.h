@@ -52,7 +52,7 @@ struct PerAxis {
 struct WindowAxis {
   Index size = 1;
   Index stride = 1;
-  Index padding = 0;   // cells of border on each side
+  Index padding = 0;   // cells of border before the first
   Index dilation = 1;  // from one tap to the next
 
   // Cells from a window's first tap to its last, both included.
@@ -82,14 +82,19 @@ struct Convolution {
   Index filters = 1;    // output channels, K
   PerAxis size = 1;     // of a filter: FH x FW
   PerAxis stride = 1;   // from one window to the next
-  PerAxis padding = 0;  // cells of border above and below, and on the left and the right
+  PerAxis padding = 0;  // cells of border above, and on the left
   Index groups = 1;     // filter k sees the input channels of its group only
   bool batch_normalize = false;
   Activation activation = Activation::Logistic;
-  Index dilation = 1;  // from one tap of a filter to the next
+  Index dilation = 1;        // from one tap of a filter to the next
+  PerAxis more_padding = 0;  // below and on the right than above and on the left; may be negative
 
   [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows, dilation}; }
   [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols, dilation}; }
+  // Cells of border below, and on the right.
+  [[nodiscard]] PerAxis padding_end() const {
+    return {padding.rows + more_padding.rows, padding.cols + more_padding.cols};
+  }
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
@@ -100,10 +105,10 @@ inline constexpr Index kLargestPool = 16;
 struct MaxPool {
   Index size = 1;
   PerAxis stride = 1;
-  Index padding = 0;
+  PerAxis padding = 0;
 
-  [[nodiscard]] WindowAxis rows() const { return {size, stride.rows, padding / 2}; }
-  [[nodiscard]] WindowAxis cols() const { return {size, stride.cols, padding / 2}; }
+  [[nodiscard]] WindowAxis rows() const { return {size, stride.rows, padding.rows / 2}; }
+  [[nodiscard]] WindowAxis cols() const { return {size, stride.cols, padding.cols / 2}; }
   // Whether windows neither overlap nor leave cells out.
   [[nodiscard]] bool divides_map() const { return stride == size; }
   friend bool operator==(const MaxPool&, const MaxPool&) = default;

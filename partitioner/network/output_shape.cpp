@@ -89,6 +89,7 @@ MapShape shape_of(const Convolution& convolution, const Shapes& inputs) {
   require_numbers("size", convolution.size);
   require_numbers("stride", convolution.stride);
   require_numbers("padding", convolution.padding, 0);
+  require_numbers("padding_end", convolution.padding_end(), 0);
   require_number("groups", convolution.groups);
   require_number("dilation", convolution.dilation);
   for (const Index size : {convolution.size.rows, convolution.size.cols}) {
@@ -105,16 +106,17 @@ MapShape shape_of(const Convolution& convolution, const Shapes& inputs) {
       "a filter", in.channels / convolution.groups, convolution.size.rows, convolution.size.cols);
   require_weights(convolution.filters,
                   in.channels / convolution.groups * convolution.size.product());
-  const auto windows = [&](const WindowAxis& axis) {
+  const auto windows = [&](const WindowAxis& axis, Index after) {
     return Windows{.kind = "convolution",
                    .size = axis.extent(),
                    .stride = axis.stride,
                    .before = axis.padding,
-                   .after = axis.padding};
+                   .after = after};
   };
+  const PerAxis after = convolution.padding_end();
   return {convolution.filters,
-          window_count(windows(convolution.rows()), "rows", in.rows),
-          window_count(windows(convolution.cols()), "columns", in.cols)};
+          window_count(windows(convolution.rows(), after.rows), "rows", in.rows),
+          window_count(windows(convolution.cols(), after.cols), "columns", in.cols)};
 }
 
 MapShape shape_of(const MaxPool& pool, const Shapes& inputs) {
@@ -123,17 +125,17 @@ MapShape shape_of(const MaxPool& pool, const Shapes& inputs) {
   require(pool.size <= kLargestPool,
           "pooling size " + text(pool.size) + " is more than " + text(kLargestPool));
   require_numbers("stride", pool.stride);
-  require_number("padding", pool.padding, 0);
-  const auto windows = [&](const WindowAxis& axis) {
+  require_numbers("padding", pool.padding, 0);
+  const auto windows = [&](const WindowAxis& axis, Index padding) {
     return Windows{.kind = "pooling",
                    .size = axis.size,
                    .stride = axis.stride,
                    .before = axis.padding,
-                   .after = pool.padding - axis.padding};
+                   .after = padding - axis.padding};
   };
   return {in.channels,
-          window_count(windows(pool.rows()), "rows", in.rows),
-          window_count(windows(pool.cols()), "columns", in.cols)};
+          window_count(windows(pool.rows(), pool.padding.rows), "rows", in.rows),
+          window_count(windows(pool.cols(), pool.padding.cols), "columns", in.cols)};
 }
 
 MapShape shape_of(const ChannelPool& pool, const Shapes& inputs) {

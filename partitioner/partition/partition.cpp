@@ -47,6 +47,10 @@ class NetworkFingerprint : public Fingerprint {
       add(std::string_view("dilation"));
       add(layer.dilation);
     }
+    if (layer.more_padding != 0) {
+      add(std::string_view("padding_end"));
+      add(layer.more_padding);
+    }
   }
   void operator()(const MaxPool& layer) {
     add(layer.size);

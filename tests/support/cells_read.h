@@ -88,8 +88,8 @@ inline void read_cells(const partitioner::Convolution& kind, const Reader& reade
 inline void read_cells(const partitioner::MaxPool& kind, const Reader& reader, const Cell& at) {
   for (Index i = 0; i < kind.size * kind.size; ++i) {
     const Cell cell{at.channel,
-                    at.row * kind.stride.rows - kind.padding / 2 + i / kind.size,
-                    at.col * kind.stride.cols - kind.padding / 2 + i % kind.size};
+                    at.row * kind.stride.rows - kind.padding.rows / 2 + i / kind.size,
+                    at.col * kind.stride.cols - kind.padding.cols / 2 + i % kind.size};
     if (inside(reader.in, cell)) {
       reader.read(cell);
     }

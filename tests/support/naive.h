@@ -102,8 +102,8 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
     const partitioner::MaxPool& pool, PlainMap& in, Index n, Index c, Index row, Index col) {
   Index argmax = -1;
   double largest = 0;
-  const Index first_row = row * pool.stride.rows - pool.padding / 2;
-  const Index first_col = col * pool.stride.cols - pool.padding / 2;
+  const Index first_row = row * pool.stride.rows - pool.padding.rows / 2;
+  const Index first_col = col * pool.stride.cols - pool.padding.cols / 2;
   for (Index r = first_row; r < first_row + pool.size; ++r) {
     for (Index x = first_col; x < first_col + pool.size; ++x) {
       if (in.holds(r, x) && (argmax < 0 || in.at(n, c, r, x) > largest)) {

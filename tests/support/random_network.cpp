@@ -63,6 +63,10 @@ Convolution random_convolution(Draw& draw, const MapShape& in, const NetworkWish
     convolution.groups = draw.between(2, 4);
     convolution.filters = convolution.groups * draw.between(1, 5);
   }
+  if (draw.chance(0.15)) {
+    convolution.more_padding = {draw.between(0, convolution.size.rows) - convolution.padding.rows,
+                                draw.between(0, 2) - std::min<Index>(convolution.padding.cols, 1)};
+  }
   if (wishes.of_detectors && draw.chance(0.15)) {
     convolution.dilation = draw.between(2, 3);
     convolution.padding = {convolution.padding.rows * draw.between(1, convolution.dilation),
@@ -79,7 +83,11 @@ partitioner::MaxPool random_max_pool(Draw& draw, bool of_detectors) {
   if (of_detectors && draw.chance(0.3)) {
     stride.cols = draw.between(1, 3);
   }
-  return {size, stride, draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size)};
+  partitioner::PerAxis padding = draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size);
+  if (of_detectors && draw.chance(0.3)) {
+    padding.cols = draw.between(0, size);
+  }
+  return {size, stride, padding};
 }
 
 partitioner::Softmax random_softmax(Draw& draw) {
@@ -544,12 +552,13 @@ std::string describe(const RandomCase& random) {
     text << layer << (spec.frozen ? " frozen " : " ") << kind_name(spec.operation);
     if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
       text << " size " << both(convolution->size) << " stride " << both(convolution->stride)
-           << " padding " << both(convolution->padding) << " groups " << convolution->groups
-           << " dilation " << convolution->dilation << (convolution->batch_normalize ? " bn " : " ")
+           << " padding " << both(convolution->padding) << " to "
+           << both(convolution->padding_end()) << " groups " << convolution->groups << " dilation "
+           << convolution->dilation << (convolution->batch_normalize ? " bn " : " ")
            << activation_name(convolution->activation);
     } else if (const auto* pool = std::get_if<partitioner::MaxPool>(&spec.operation)) {
       text << " size " << pool->size << " stride " << both(pool->stride) << " padding "
-           << pool->padding;
+           << both(pool->padding);
     }
     text << " of";
     for (const int map : spec.inputs) {

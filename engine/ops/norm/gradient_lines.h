@@ -61,28 +61,30 @@ class GradientLines {
   // the last.
   [[nodiscard]] Range whole_windows(Index row, const Range& cols) const {
     const Range none{cols.end, cols.end};
-    if (!fused_ || !is_pooled(window_of(row))) {
+    const partitioner::WindowAxis axis = site_.pool.cols();
+    if (!fused_ || !is_pooled(window_of(site_.pool.rows(), row))) {
       return none;
     }
-    const Range outs = intersect({window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)},
-                                 site_.region.cols);
+    const Range outs =
+        intersect({window_of(axis, cols.begin + axis.size - 1), window_of(axis, cols.end)},
+                  site_.region.cols);
     return outs.empty() ? none
-                        : Range{window_begin(site_.pool.cols(), outs.begin),
-                                window_begin(site_.pool.cols(), outs.end)};
+                        : Range{window_begin(axis, outs.begin), window_begin(axis, outs.end)};
   }
 
   // The gradients of columns that whole_windows() gave.
   [[nodiscard]] ArgmaxRow<T> windows(const ChannelsAt& at, const Range& cols) const {
-    return window_row(at, window_of(cols.begin), cols.size() / site_.pool.size, site_.pool.size, 0);
+    const Index size = site_.pool.size;
+    return window_row(at, window_of(site_.pool.cols(), cols.begin), cols.size() / size, size, 0);
   }
 
   // Assigns cells `cols` of a line the gradients that they have won.
   void unpool(const ChannelsAt& at, const Range& cols, const CellRows<T>& to) const {
     const MaxPool& pool = site_.pool;
-    const Index out_row = window_of(at.row);
+    const Index out_row = window_of(site_.pool.rows(), at.row);
     const bool row_pooled = is_pooled(out_row);
     for (Index col = cols.begin; col < cols.end;) {
-      const Index out = window_of(col);
+      const Index out = window_of(pool.cols(), col);
       const Index offset = col - window_begin(pool.cols(), out);
       const Index whole = offset == 0 ? (cols.end - col) / pool.size : 0;
       const Index cells = whole > 0 ? pool.size : std::min(pool.size - offset, cols.end - col);
@@ -105,8 +107,8 @@ class GradientLines {
  private:
   static constexpr Index kPieceCells = 128;
 
-  [[nodiscard]] Index window_of(Index cell) const {
-    return (cell + site_.pool.padding / 2) / site_.pool.size;  // == stride
+  [[nodiscard]] static Index window_of(const partitioner::WindowAxis& axis, Index cell) {
+    return (cell + axis.padding) / axis.size;  // == stride
   }
 
   [[nodiscard]] bool is_pooled(Index out_row) const {
@@ -116,7 +118,7 @@ class GradientLines {
   // `cols` cells of each of some windows from `out` on, the first `offset` cells into its window.
   [[nodiscard]] ArgmaxRow<T> window_row(
       const ChannelsAt& at, Index out, Index windows, Index cols, Index offset) const {
-    const Index out_row = window_of(at.row);
+    const Index out_row = window_of(site_.pool.rows(), at.row);
     ArgmaxRow<T> from = argmax_row(gradient_, argmax_, at.run, at.image, out_row, out);
     from.windows = windows;
     from.cols = cols;

@@ -115,6 +115,19 @@ TEST_CASE(
       check_gradients(chain({3, 8, 7}, {convolution(5, size, stride, Activation::Linear)}));
     }
   }
+  for (const partitioner::PerAxis more :
+       {partitioner::PerAxis(-1, 2), partitioner::PerAxis(2, 0)}) {
+    for (const Index stride : {1, 2}) {
+      INFO("more padding ", more.rows, " ", more.cols, " stride ", stride);
+      check_gradients(chain({3, 8, 7},
+                            {Convolution{.filters = 5,
+                                         .size = 5,
+                                         .stride = stride,
+                                         .padding = 1,
+                                         .activation = Activation::Linear,
+                                         .more_padding = more}}));
+    }
+  }
   for (const Index groups : {2, 3, 6}) {
     check_gradients(chain({6, 5, 6},
                           {Convolution{.filters = 2 * groups,

@@ -117,6 +117,20 @@ TEST_CASE("an imported convolution has its windows and groups") {
                        .node("Pad", {"x", "pads"}, {"p"})
                        .node("Conv", {"p", "w"}, {"y"});
                  });
+  check_sections("[convolutional]\nfilters=2\nsize=3\nstride=2\npadding_end=1\nactivation=linear\n",
+                 [](SmallGraph& graph) {  // "same", of even maps
+                   graph.weights("w", {2, 4, 3, 3})
+                       .integers("pads", {0, 0, 0, 0, 0, 0, 1, 1})
+                       .node("Pad", {"x", "pads"}, {"p"})
+                       .node("Conv", {"p", "w"}, {"y"})
+                       .with("strides", {2, 2});
+                 });
+  check_sections(
+      "[convolutional]\nfilters=2\nsize=3\npadding_y=1\npadding_x=2\npadding_end_y=0\n"
+      "padding_end_x=1\nactivation=linear\n",
+      [](SmallGraph& graph) {
+        graph.weights("w", {2, 4, 3, 3}).node("Conv", {"x", "w"}, {"y"}).with("pads", {1, 2, 0, 1});
+      });
 }
 
 TEST_CASE("means of windows are depthwise convolutions that do not learn") {
@@ -257,8 +271,10 @@ TEST_CASE("pools are imported where their windows are Darknet's") {
   check_sections(kLinear, [](SmallGraph& graph) {
     graph.conv("x", "c").node("AveragePool", {"c"}, {"y"}).with("kernel_shape", {1, 1});
   });
-  check_refused("(MaxPool): is padded by 0 cells above and 0 below, 1 on the left",
-                pool({0, 1, 0, 1}, 0));
+  check_sections("[maxpool]\nsize=3\nstride=2\npadding_y=0\npadding_x=2\n", pool({0, 1, 0, 1}, 0));
+  check_sections("[maxpool]\nsize=3\nstride=2\npadding_y=1\npadding_x=2\n", pool({0, 1, 1, 1}, 0));
+  check_refused("(MaxPool): is padded by 0 cells above and 3 below, 1 on the left",
+                pool({0, 1, 3, 1}, 0));
 }
 
 TEST_CASE("products of a matrix become connected layers, their weights by outputs") {
@@ -398,8 +414,15 @@ TEST_CASE("operators that no section has are refused by node and name") {
   check_refused("has an alpha of 0.2 and a beta of 0.5", [](SmallGraph& graph) {
     graph.node("HardSigmoid", {"x"}, {"y"});  // ONNX's own defaults
   });
-  check_refused("is padded by 0 cells above and 1 below", [](SmallGraph& graph) {
-    graph.weights("w", {2, 4, 3, 3}).node("Conv", {"x", "w"}, {"y"}).with("pads", {0, 0, 1, 1});
+  check_refused("the last convolution window of 1 cells would lie wholly outside the map of 8 rows",
+                [](SmallGraph& graph) {
+                  graph.conv("x", "y").with("pads", {0, 0, 1, 0});
+                });
+  check_refused("a padding that keeps the map's size", [](SmallGraph& graph) {
+    graph.weights("w", {2, 4, 3, 3})
+        .node("Conv", {"x", "w"}, {"y"})
+        .with("dilations", {2, 2})
+        .with("pads", {2, 2, 2, 1});
   });
   check_refused("has a graph of its own", [](SmallGraph& graph) {
     graph.node("If", {"x"}, {"y"});

@@ -63,8 +63,8 @@ std::vector<double> gradient_of_ties(const MaxPool& pool,
   for (Index i = 0; i < out.volume(); ++i) {
     const Index channel = i / (out.rows * out.cols);
     const Index row =
-        std::max<Index>(0, i / out.cols % out.rows * pool.stride.rows - pool.padding / 2);
-    const Index col = std::max<Index>(0, i % out.cols * pool.stride.cols - pool.padding / 2);
+        std::max<Index>(0, i / out.cols % out.rows * pool.stride.rows - pool.padding.rows / 2);
+    const Index col = std::max<Index>(0, i % out.cols * pool.stride.cols - pool.padding.cols / 2);
     result[static_cast<std::size_t>((channel * in.rows + row) * in.cols + col)] +=
         gradient[static_cast<std::size_t>(i)];
   }

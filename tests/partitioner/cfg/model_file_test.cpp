@@ -149,6 +149,21 @@ TEST_CASE("rows and columns of a filter can have sizes, strides and padding of t
   CHECK(only_layer<Convolution>("[conv]\nstride_x=2\n").stride == PerAxis{1, 2});
 }
 
+TEST_CASE("the padding below and on the right can be another than above and on the left") {
+  const std::string section = "[convolutional]\nsize=3\nstride=2\npadding=1\n";
+  CHECK(only_layer<Convolution>(section).padding_end() == 1);
+  CHECK(only_layer<Convolution>(section + "padding_end=0\n").padding_end() == 0);
+  CHECK(only_layer<Convolution>(section + "padding_end=2\npadding_end_x=0\n").padding_end() ==
+        PerAxis{2, 0});
+  CHECK(only_layer<Convolution>(section + "pad=1\npadding_y=0\npadding_end_y=0\n") ==
+        Convolution{.size = 3, .stride = 2, .padding = 1, .more_padding = {-1, 0}});
+  CHECK(last_shape("[conv]\nsize=3\nstride=2\npadding_end=1\n") == MapShape{1, 4, 6});
+  check_refused(kNet + section + "padding_end=-1\n", "m.cfg:5", {"padding_end=-1"});
+  check_refused(kNet + section + "dilation=2\npadding_end=2\n", "m.cfg:9", {"dilation=2"});
+  CHECK(only_layer<MaxPool>("[max]\nsize=3\nstride=2\npadding_x=1\n") == MaxPool{3, 2, {2, 1}});
+  CHECK(parse_model(kNet + "[max]\npadding_y=0\n", "m.cfg").warnings.empty());
+}
+
 TEST_CASE("pools have strides of their own for rows and columns, and an extent of the common one") {
   CHECK(only_layer<MaxPool>("[max]\nsize=3\nstride=2\nstride_x=1\n") == MaxPool{3, {2, 1}, 2});
   CHECK(only_layer<MaxPool>("[max]\nstride=2\nstride_y=4\n") == MaxPool{2, {4, 2}, 1});

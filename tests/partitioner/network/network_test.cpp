@@ -56,9 +56,12 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
                          .stride = stride,
                          .padding = draws.between(0, size - 1),
                          .groups = groups,
-                         .dilation = draws.between(1, 3)};
+                         .dilation = draws.between(1, 3),
+                         .more_padding = {draws.between(0, 2), draws.between(-1, 1)}};
     case 1:
-      return MaxPool{size, {stride, draws.between(1, 4)}, draws.between(0, 2 * size - 1)};
+      return MaxPool{size,
+                     {stride, draws.between(1, 4)},
+                     {draws.between(0, 2 * size - 1), draws.between(0, size)}};
     case 2:
       return AvgPool{};
     case 3:

@@ -76,7 +76,8 @@ std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKe
             .size = {size, cols},
             .stride = {stride, square ? stride : draw.between(1, 4)},
             .padding = {padding, square ? padding : draw.between(0, cols - 1)},
-            .groups = groups},
+            .groups = groups,
+            .more_padding = {draw.between(0, size) - padding, draw.between(0, 1)}},
         {partitioner::kImage});
   } catch (const std::invalid_argument&) {
     return std::nullopt;
