@@ -39,6 +39,8 @@ std::unique_ptr<Layer<T>> make_reorg(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_space_to_depth(const Site& site);
 template <class T>
+std::unique_ptr<Layer<T>> make_channel_shuffle(const Site& site);
+template <class T>
 std::unique_ptr<Layer<T>> make_crop(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_detector_head(const Site& site);

@@ -25,6 +25,9 @@ struct Make {
   auto operator()(const partitioner::Upsample&) const { return make_upsample<T>(site); }
   auto operator()(const partitioner::Reorg&) const { return make_reorg<T>(site); }
   auto operator()(const partitioner::SpaceToDepth&) const { return make_space_to_depth<T>(site); }
+  auto operator()(const partitioner::ChannelShuffle&) const {
+    return make_channel_shuffle<T>(site);
+  }
   auto operator()(const partitioner::Crop&) const { return make_crop<T>(site); }
   auto operator()(const partitioner::YoloHead&) const { return make_detector_head<T>(site); }
   auto operator()(const partitioner::RegionHead&) const { return make_detector_head<T>(site); }

@@ -373,4 +373,12 @@ GraphValue LayerExporter::value_of(const partitioner::SpaceToDepth& space_to_dep
   return engine::space_to_depth(graph_, map(input_of(layer)), space_to_depth.stride);
 }
 
+GraphValue LayerExporter::value_of(const partitioner::ChannelShuffle& shuffle, int layer) {
+  const GraphValue in = map(input_of(layer));
+  const std::vector<Index>& shape = in.shape;
+  const GraphValue apart =
+      graph_.reshape(in, {shape[0], shuffle.groups, shape[1] / shuffle.groups, shape[2], shape[3]});
+  return graph_.reshape(graph_.transpose(apart, {0, 2, 1, 3, 4}), map_shape(layer));
+}
+
 }  // namespace tessera::engine

@@ -57,6 +57,7 @@ class LayerExporter {
   GraphValue value_of(const partitioner::Upsample& upsample, int layer);
   GraphValue value_of(const partitioner::Reorg& reorg, int layer);
   GraphValue value_of(const partitioner::SpaceToDepth& space_to_depth, int layer);
+  GraphValue value_of(const partitioner::ChannelShuffle& shuffle, int layer);
 
   [[nodiscard]] int input_of(int layer, std::size_t number = 0) const;
   [[nodiscard]] std::vector<Index> map_shape(int layer) const;

@@ -198,6 +198,17 @@ std::vector<Index> without_ones(std::vector<Index> shape) {
   return shape;
 }
 
+// Of a map in this shape, if that is (images, groups, C / groups, cells ...); else 0.
+Index channel_groups(const Translation& translation,
+                     const Value& map,
+                     const std::vector<Index>& shape) {
+  const std::vector<Index> own = translation.map_shape(map.layer);
+  return map.shape == own && shape.size() > 3 && shape[0] == own[0] && shape[1] > 0 &&
+                 own[1] % shape[1] == 0 && own[1] / shape[1] == shape[2]
+             ? shape[1]
+             : 0;
+}
+
 void translate_reshape(Translation& translation, const onnx::NodeProto& node) {
   const Value in = translation.input(node, 0);
   std::vector<Index> shape =
@@ -212,7 +223,15 @@ void translate_reshape(Translation& translation, const onnx::NodeProto& node) {
       return;
     }
   }
-  translation.put_rearranged(node, 0, std::move(shape));
+  if (in.is_shuffled && shape == translation.map_shape(in.layers.front())) {
+    const partitioner::ChannelShuffle shuffle{.groups = in.groups};
+    const int layer = translation.add(node, shuffle, in.layers);
+    translation.forget_rearranging(node);
+    translation.put_map(node, layer);
+    return;
+  }
+  const Index groups = in.form == Form::Map ? channel_groups(translation, in, shape) : 0;
+  translation.put_rearranged(node, 0, std::move(shape)).groups = groups;
 }
 
 void translate_transpose(Translation& translation, const onnx::NodeProto& node) {
@@ -221,16 +240,26 @@ void translate_transpose(Translation& translation, const onnx::NodeProto& node) 
   std::iota(axes.rbegin(), axes.rend(), 0);
   axes = integers(node, "perm", axes);
   std::vector<Index> shape;
+  std::vector<std::size_t> moved;  // of more than one place
   for (const Index axis : axes) {
-    shape.push_back(in.shape[dimension(translation.file(), node, axis, in.shape.size())]);
+    const std::size_t from = dimension(translation.file(), node, axis, in.shape.size());
+    shape.push_back(in.shape[from]);
+    if (from == 0 || in.shape[from] != 1) {
+      moved.push_back(from);
+    }
   }
   if (shape.size() != in.shape.size()) {
     translation.refuse(node, "its perm has not as many numbers as there are dimensions");
   }
-  if (std::is_sorted(axes.begin(), axes.end())) {
+  if (std::is_sorted(moved.begin(), moved.end())) {
     translation.put_alias(node, 0, std::move(shape));
-  } else {
-    translation.put_rearranged(node, 0, std::move(shape));
+    return;
+  }
+  Value& out = translation.put_rearranged(node, 0, std::move(shape));
+  if (in.groups > 0 && !in.is_shuffled) {
+    std::swap(moved[1], moved[2]);
+    out.groups = in.groups;
+    out.is_shuffled = std::is_sorted(moved.begin(), moved.end());
   }
 }
 

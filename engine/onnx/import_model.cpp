@@ -232,6 +232,7 @@ class SectionText {
   }
   void write(const partitioner::Upsample& layer) { line("stride", layer.stride); }
   void write(const partitioner::SpaceToDepth& layer) { line("stride", layer.stride); }
+  void write(const partitioner::ChannelShuffle& layer) { line("groups", layer.groups); }
   template <class Kind>
   void write(const Kind& /*layer*/) {
     expects(false, "a translation has no such layer");

@@ -323,13 +323,15 @@ int Translation::add(const onnx::NodeProto& node,
   return network_.size() - 1;
 }
 
-void Translation::put(const onnx::NodeProto& node, int i, Value value) {
+Value& Translation::put(const onnx::NodeProto& node, int i, Value value) {
   if (i >= node.output_size()) {
     refuse(node, "has no output");
   }
-  if (!values_.emplace(node.output(i), std::move(value)).second) {
+  const auto [place, is_new] = values_.emplace(node.output(i), std::move(value));
+  if (!is_new) {
     refuse(node, fmt::format("computes '{}', which is there already", node.output(i)));
   }
+  return place->second;
 }
 
 void Translation::put_alias(const onnx::NodeProto& node, int i, std::vector<Index> shape) {
@@ -339,7 +341,7 @@ void Translation::put_alias(const onnx::NodeProto& node, int i, std::vector<Inde
   put(node, i, std::move(value));
 }
 
-void Translation::put_rearranged(const onnx::NodeProto& node, int i, std::vector<Index> shape) {
+Value& Translation::put_rearranged(const onnx::NodeProto& node, int i, std::vector<Index> shape) {
   Value value{.form = Value::Form::Rearranged, .shape = std::move(shape)};
   for (int from = 0; from < node.input_size(); ++from) {
     if (!has_input(node, from) || input(node, from).form == Value::Form::Constant) {
@@ -358,7 +360,19 @@ void Translation::put_rearranged(const onnx::NodeProto& node, int i, std::vector
   if (i == 0) {
     rearranging_.push_back(&node);
   }
-  put(node, i, std::move(value));
+  return put(node, i, std::move(value));
+}
+
+void Translation::forget_rearranging(const onnx::NodeProto& node) {
+  const auto before =
+      std::find_if(rearranging_.begin(), rearranging_.end(), [&node](const onnx::NodeProto* each) {
+        return each->output(0) == node.input(0);
+      });
+  if (before != rearranging_.end() && is_only_reader(node, 0)) {
+    const onnx::NodeProto& reader = **before;
+    rearranging_.erase(before);
+    forget_rearranging(reader);
+  }
 }
 
 void Translation::find_outputs() {

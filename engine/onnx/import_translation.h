@@ -59,6 +59,8 @@ struct Value {
   Border border = {};                   // of zeros, around the map
   SliceRange rows = {}, cols = {};      // Sampled
   std::vector<int> layers = {};         // Rearranged: of these
+  Index groups = 0;          // Rearranged: the channels as (groups, C / groups); 0: otherwise
+  bool is_shuffled = false;  // and then as (C / groups, groups)
   partitioner::Activation activation = partitioner::Activation::Linear;  // Factor
   std::string argument = {};                                             // Factor: of this value
 };
@@ -107,7 +109,7 @@ class Translation {
     network_.layers[static_cast<std::size_t>(layer)].learning.rate_factor = 0;
   }
   ImportedParameters& parameters(int layer) { return parameters_[layer]; }
-  void put(const onnx::NodeProto& node, int i, Value value);
+  Value& put(const onnx::NodeProto& node, int i, Value value);
   // The map of a layer as the first output of a node.
   void put_map(const onnx::NodeProto& node, int layer) {
     put(node, 0, {.layer = layer, .shape = map_shape(layer)});
@@ -115,7 +117,9 @@ class Translation {
   // The same value under another name and perhaps shape.
   void put_alias(const onnx::NodeProto& node, int i, std::vector<Index> shape);
   // In an order that layers do not have.
-  void put_rearranged(const onnx::NodeProto& node, int i, std::vector<Index> shape);
+  Value& put_rearranged(const onnx::NodeProto& node, int i, std::vector<Index> shape);
+  // The nodes before this one that only it reads are a layer with it.
+  void forget_rearranging(const onnx::NodeProto& node);
   void notice(std::string sentence) { notices_.push_back(std::move(sentence)); }
 
   // What run() leaves.

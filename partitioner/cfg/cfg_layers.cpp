@@ -243,6 +243,10 @@ ReadLayer read_space_to_depth(CfgOptions& options, int layer) {
   return {SpaceToDepth{.stride = options.integer("stride", 2)}, {layer - 1}};
 }
 
+ReadLayer read_channel_shuffle(CfgOptions& options, int layer) {
+  return {ChannelShuffle{.groups = options.integer("groups", 2)}, {layer - 1}};
+}
+
 ReadLayer read_crop(CfgOptions& options, int layer) {
   Crop crop;
   crop.flip = options.flag("flip", false);
@@ -438,6 +442,7 @@ constexpr Section kSections[] = {
     {"upsample", "upsample", read_upsample},
     {"reorg", "reorg", read_reorg},
     {"space_to_depth", "space_to_depth", read_space_to_depth},
+    {"channel_shuffle", "channel_shuffle", read_channel_shuffle},
     {"crop", "crop", read_crop},
     {"yolo", "yolo", read_yolo},
     {"yolox", "yolox", read_yolox},

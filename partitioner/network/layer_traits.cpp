@@ -74,6 +74,8 @@ constexpr LayerTraits kRow<Reorg> = {
 template <>
 constexpr LayerTraits kRow<SpaceToDepth> = {.name = "space_to_depth"};
 template <>
+constexpr LayerTraits kRow<ChannelShuffle> = {.name = "channel_shuffle"};
+template <>
 constexpr LayerTraits kRow<Crop> = {
     .name = "crop", .channel_slice = ChannelSlice::SameChannels, .passes_input_on = true};
 

@@ -224,6 +224,13 @@ struct SpaceToDepth {
   friend bool operator==(const SpaceToDepth&, const SpaceToDepth&) = default;
 };
 
+// The channels lie as (groups, C / groups): output channel j * groups + g is channel
+// g * (C / groups) + j of the input.
+struct ChannelShuffle {
+  Index groups = 2;
+  friend bool operator==(const ChannelShuffle&, const ChannelShuffle&) = default;
+};
+
 // The data stage cuts this window out of each picture before the network sees it; as a layer it
 // passes its input on and keeps its place in the numbering. Only layer 0 can be one.
 struct Crop {
@@ -251,6 +258,7 @@ using Operation = std::variant<Convolution,
                                Upsample,
                                Reorg,
                                SpaceToDepth,
+                               ChannelShuffle,
                                Crop,
                                YoloHead,
                                RegionHead,

@@ -297,6 +297,14 @@ MapShape shape_of(const SpaceToDepth& space_to_depth, const Shapes& inputs) {
   return cells_to_channels("space_to_depth", inputs[0], space_to_depth.stride);
 }
 
+MapShape shape_of(const ChannelShuffle& shuffle, const Shapes& inputs) {
+  require_number("groups", shuffle.groups);
+  require(inputs[0].channels % shuffle.groups == 0,
+          "groups=" + text(shuffle.groups) + " does not divide the " + text(inputs[0].channels) +
+              " input channels");
+  return inputs[0];
+}
+
 MapShape shape_of(const Crop& /*crop*/, const Shapes& inputs) {
   return inputs[0];
 }

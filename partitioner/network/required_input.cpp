@@ -188,6 +188,24 @@ Region required(const SpaceToDepth& space_to_depth, const Reading& reading, cons
           {output.cols.begin * stride + dx.begin, (output.cols.end - 1) * stride + dx.end}};
 }
 
+// The first channel is of the first group that there is a channel of, the last one of the last.
+Region required(const ChannelShuffle& shuffle, const Reading& reading, const Region& output) {
+  const Index groups = shuffle.groups;
+  const Index per_group = reading.in.channels / groups;
+  const Index last = output.channels.end - 1;
+  const auto source = [&](Index channel) {
+    return channel % groups * per_group + channel / groups;
+  };
+  Region region = output;
+  if (output.channels.begin / groups == last / groups) {
+    region.channels = {source(output.channels.begin), source(last) + 1};
+  } else {
+    region.channels = {source(ceiling_quotient(output.channels.begin, groups) * groups),
+                       source(output.channels.end / groups * groups - 1) + 1};
+  }
+  return region;
+}
+
 // A cell of a head is owned with all of its channels: see cut_mapping.h.
 Region required(const YoloHead& /*head*/, const Reading& reading, const Region& output) {
   return {output.images, {0, reading.in.channels}, output.rows, output.cols};

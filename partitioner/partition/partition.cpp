@@ -92,6 +92,7 @@ class NetworkFingerprint : public Fingerprint {
     add(static_cast<Index>(layer.reverse));
   }
   void operator()(const SpaceToDepth& layer) { add(layer.stride); }
+  void operator()(const ChannelShuffle& layer) { add(layer.groups); }
   void operator()(const YoloHead& /*layer*/) {}
   void operator()(const RegionHead& /*layer*/) {}
   void operator()(const GridHead& /*layer*/) {}

@@ -206,6 +206,19 @@ inline void read_cells(const partitioner::SpaceToDepth& kind,
                at.col * kind.stride + block % kind.stride});
 }
 
+inline void read_cells(const partitioner::ChannelShuffle& kind,
+                       const Reader& reader,
+                       const Cell& at) {
+  const Index per_group = reader.in.channels / kind.groups;
+  for (Index group = 0; group < kind.groups; ++group) {
+    for (Index i = 0; i < per_group; ++i) {
+      if (i * kind.groups + group == at.channel) {
+        reader.read({group * per_group + i, at.row, at.col});
+      }
+    }
+  }
+}
+
 template <typename PassThrough>
 void read_cells(const PassThrough& /*kind*/, const Reader& reader, const Cell& at) {
   static_assert(std::is_same_v<PassThrough, partitioner::Dropout> ||

@@ -130,7 +130,7 @@ class NetworkMaker {
       return add_detector_layer(map);
     }
     const MapShape& in = network_.shape(map);
-    switch (draw_.between(0, 15)) {
+    switch (draw_.between(0, 16)) {
       case 0:
       case 1:
         return try_layer(random_max_pool(draw_, wishes_.of_detectors), {map});
@@ -146,6 +146,8 @@ class NetworkMaker {
         return try_layer(partitioner::Reorg{draw_.between(2, 3), draw_.chance(0.5)}, {map});
       case 7:
         return try_layer(partitioner::SpaceToDepth{draw_.between(2, 3)}, {map});
+      case 16:
+        return try_layer(partitioner::ChannelShuffle{draw_.between(2, 4)}, {map});
       case 8:
         return try_layer(partitioner::Dropout{0.5}, {map});
       case 9:

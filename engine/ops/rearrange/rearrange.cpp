@@ -323,6 +323,25 @@ void for_each_depth(
   });
 }
 
+// For each output channel of the region: the input channel that it takes.
+template <class Out, class In, class Visit>
+void for_each_shuffled(
+    Index groups, Index channels, View<Out> out, const Region& region, View<In> in, Visit visit) {
+  if (region.empty()) {
+    return;
+  }
+  parallel_for(region.images, region.rows, [&](Index n, Index row) {
+    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+      const Index source = c % groups * (channels / groups) + c / groups;
+      Out* to = &out.at(n, c, row, region.cols.begin);
+      In* from = &in.at(n, source, row, region.cols.begin);
+      for (Index col = 0; col < region.cols.size(); ++col) {
+        visit(to[col * out.block], from[col * in.block]);
+      }
+    }
+  });
+}
+
 template <class Out, class In, class Visit>
 void for_each_reorg(const Reorg& reorg,
                     const MapShape& in_shape,
@@ -364,6 +383,23 @@ void space_to_depth_backward(Index stride,
                              const Region& region,
                              View<T> in_gradient) {
   for_each_depth(stride, channels, out_gradient, region, in_gradient, [](const T& from, T& to) {
+    to += from;
+  });
+}
+
+template <class T>
+void shuffle_channels_forward(
+    Index groups, Index channels, View<const T> in, const Region& region, View<T> out) {
+  for_each_shuffled(groups, channels, out, region, in, [](T& to, const T& from) { to = from; });
+}
+
+template <class T>
+void shuffle_channels_backward(Index groups,
+                               Index channels,
+                               View<const T> out_gradient,
+                               const Region& region,
+                               View<T> in_gradient) {
+  for_each_shuffled(groups, channels, out_gradient, region, in_gradient, [](const T& from, T& to) {
     to += from;
   });
 }
@@ -441,6 +477,14 @@ template void space_to_depth_forward<double>(
 template void space_to_depth_backward<float>(
     Index, Index, View<const float>, const Region&, View<float>);
 template void space_to_depth_backward<double>(
+    Index, Index, View<const double>, const Region&, View<double>);
+template void shuffle_channels_forward<float>(
+    Index, Index, View<const float>, const Region&, View<float>);
+template void shuffle_channels_forward<double>(
+    Index, Index, View<const double>, const Region&, View<double>);
+template void shuffle_channels_backward<float>(
+    Index, Index, View<const float>, const Region&, View<float>);
+template void shuffle_channels_backward<double>(
     Index, Index, View<const double>, const Region&, View<double>);
 template void reorg_forward<float>(
     const Reorg&, const MapShape&, View<const float>, const MapShape&, const Region&, View<float>);

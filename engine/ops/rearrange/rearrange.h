@@ -54,6 +54,18 @@ void space_to_depth_backward(Index stride,
                              const Region& region,
                              View<T> in_gradient);
 
+// Output channel j * groups + g is channel g * (channels / groups) + j of the input, `channels` in
+// all.
+template <class T>
+void shuffle_channels_forward(
+    Index groups, Index channels, View<const T> in, const Region& region, View<T> out);
+template <class T>
+void shuffle_channels_backward(Index groups,
+                               Index channels,
+                               View<const T> out_gradient,
+                               const Region& region,
+                               View<T> in_gradient);
+
 // Darknet's reorg: the whole map of an image as flat memory. `in` is (C, H, W). Assigns out on the
 // region.
 template <class T>

@@ -307,6 +307,7 @@ class LayerSettings {
   void operator()(const partitioner::Route& /*layer*/) {}
   void operator()(const partitioner::Reorg& /*layer*/) {}
   void operator()(const partitioner::SpaceToDepth& /*layer*/) {}
+  void operator()(const partitioner::ChannelShuffle& /*layer*/) {}
   void operator()(const partitioner::ChannelPool& /*layer*/) {}
   void operator()(const partitioner::Local& /*layer*/) {}
   void operator()(const partitioner::Sam& /*layer*/) {}

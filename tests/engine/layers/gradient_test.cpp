@@ -328,6 +328,8 @@ TEST_CASE("layers that move cells have the gradient of their definition") {
       chain({3, 6, 9}, {convolution(5, 1, 1, Activation::Tanh), partitioner::SpaceToDepth{3}}));
   check_gradients(
       chain({3, 3, 4}, {convolution(5, 1, 1, Activation::Tanh), partitioner::Upsample{3, -0.5}}));
+  check_gradients(
+      chain({3, 3, 4}, {convolution(20, 1, 1, Activation::Tanh), partitioner::ChannelShuffle{4}}));
 }
 
 }  // namespace

@@ -400,6 +400,29 @@ TEST_CASE("the size of an input is the file's, or asked for") {
   CHECK(imported.net == "[net]\nbatch=32\nheight=10\nwidth=12\nchannels=4");
 }
 
+TEST_CASE("channels of groups that are interleaved are a layer, others only lead to outputs") {
+  const auto shuffle = [](SmallGraph& graph, std::initializer_list<Index> perm) {
+    graph.integers("apart", {1, 2, 2, 8, 6}).integers("whole", {1, -1, 8, 6});
+    graph.conv("x", "c").node("Reshape", {"c", "apart"}, {"a"});
+    graph.node("Transpose", {"a"}, {"t"}).with("perm", perm);
+    graph.node("Reshape", {"t", "whole"}, {"s"});
+  };
+  check_sections(kLinear + "\n[channel_shuffle]\ngroups=2\n\n" + kLinear, [&](SmallGraph& graph) {
+    shuffle(graph, {0, 2, 1, 3, 4});
+    graph.conv("s", "y");
+  });
+  check_refused("(Conv): computes with values of a map in another order", [&](SmallGraph& graph) {
+    shuffle(graph, {0, 1, 2, 4, 3});
+    graph.conv("s", "y");
+  });
+  check_sections(kLinear + "\n" + kLinear, [](SmallGraph& graph) {  // of a single group
+    graph.integers("apart", {1, 1, 4, 8, 6}).integers("whole", {1, -1, 8, 6});
+    graph.conv("x", "c").node("Reshape", {"c", "apart"}, {"a"});
+    graph.node("Transpose", {"a"}, {"t"}).with("perm", {0, 2, 1, 3, 4});
+    graph.node("Reshape", {"t", "whole"}, {"s"}).conv("s", "y");
+  });
+}
+
 TEST_CASE("operators that no section has are refused by node and name") {
   for (const char* const kind : {"ConvTranspose", "PRelu", "Gelu", "Exp", "Softplus"}) {
     check_refused("node 'node_y' (" + std::string(kind) + "): ",

@@ -42,6 +42,7 @@ std::vector<Network> one_of_each() {
   add(Upsample{});
   add(Reorg{2, false});
   add(SpaceToDepth{2});
+  add(ChannelShuffle{2});
   add(Crop{});
   add(YoloHead{.classes = 3, .anchors = {{2, 2}}, .mask = {0}});
   add(RegionHead{.classes = 3, .anchors = {{2, 2}}});

@@ -96,6 +96,8 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
       return Crop{};
     case 18:
       return YoloHead{.classes = draw_classes(draws), .anchors = {{10, 20}}, .mask = {0}};
+    case 20:
+      return ChannelShuffle{groups};
     case 19:
       return RegionHead{.classes = draw_classes(draws), .anchors = {{1, 2}}};
     case 20:
@@ -305,6 +307,7 @@ TEST_CASE("shapes that do not fit are refused with what to change") {
   check_refused(network, Route{.groups = 2, .group = 2}, "group_id=2");
   check_refused(network, Reorg{.stride = 2}, "reorg");
   check_refused(network, SpaceToDepth{.stride = 4}, "space_to_depth");
+  check_refused(network, ChannelShuffle{.groups = 5}, "groups=5 does not divide");
   Network two = network;
   add_layer(two, Upsample{.stride = 2}, {kImage});
   check_refused(two, Crop{}, "first layer");

@@ -70,8 +70,23 @@ Mover upsample(Index stride) {
   return mover;
 }
 
+Mover channel_shuffle(Index groups, Index channels) {
+  Mover mover;
+  mover.network.image = {channels, 3, 4};
+  add_layer(mover.network, partitioner::ChannelShuffle{groups}, {kImage});
+  mover.forward = [=](auto in, const Region& region, auto out) {
+    engine::shuffle_channels_forward(groups, channels, in, region, out);
+  };
+  mover.backward = [=](auto gradient, const Region& region, auto in) {
+    engine::shuffle_channels_backward(groups, channels, gradient, region, in);
+  };
+  return mover;
+}
+
 std::vector<Mover> movers() {
-  return {space_to_depth(2),
+  return {channel_shuffle(2, 6),
+          channel_shuffle(3, 42),
+          space_to_depth(2),
           space_to_depth(3),
           reorg(2, false),
           reorg(3, false),
