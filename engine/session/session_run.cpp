@@ -212,8 +212,8 @@ void SessionRun::begin(const PictureSources& sources) {
   }
 }
 
-// Where other layers are frozen at first, what a run goes on from decides which are now; nothing
-// else has to know it before there is a trainer. 0: nothing is kept.
+// Asked only where the layers that are frozen depend on it: else whoever restores finds it. 0:
+// nothing is kept.
 std::optional<Index> SessionRun::kept_step_to_go_on_from() const {
   if (frozen_.at_first.empty() || !environment_.started_again) {
     return std::nullopt;
@@ -227,8 +227,8 @@ std::optional<Index> SessionRun::kept_step_to_go_on_from() const {
       .value_or(0);
 }
 
-// Which layers are frozen changes after a step, so that of a run that goes on from one begins with
-// its network. 1: none was taken yet.
+// A run that goes on begins with the network of that step, which has what was learnt in it, and
+// changes then as if it had not been interrupted. 1: none was taken yet.
 Index SessionRun::step_taken_last(const std::optional<Index>& kept_step) const {
   if (frozen_.at_first.empty() || kept_step.value_or(0) > 0) {
     return kept_step.value_or(1);

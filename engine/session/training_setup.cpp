@@ -123,6 +123,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   settle_partition(chooser);
   seed_ = training_seed(request, communicator);
   settle_input_schedule();
+  heaviest_ = heaviest_plans(partition_);
   before_ = preparation_before(request, communicator);
   rules_ = training_rules(request, before_, model_, communicator, observer);
   say_what_is_unusual(chooses);
@@ -222,24 +223,34 @@ PhasePlan TrainingSetup::phase_in(Index step, const partitioner::Partition& part
 
 PhasePlan TrainingSetup::first_phase_in(Index step) {
   plan_ = {};
+  heaviest_.clear();
   return phase_in(step, partition_);
+}
+
+std::vector<partitioner::SizedPlan> TrainingSetup::heaviest_plans(
+    const partitioner::Partition& partition) const {
+  std::vector<partitioner::SizedPlan> plans;
+  for (partitioner::Network& network : networks_in_turn(model_.network)) {
+    if (sizes_) {
+      plans.push_back(sized_plan(network, partition, places(), sizes_->largest()));
+    } else {
+      partitioner::Plan plan = make_plan(network, partition, places());
+      plans.push_back({std::move(network), partition, std::move(plan)});
+    }
+  }
+  return plans;
 }
 
 std::vector<partitioner::MemoryUse> TrainingSetup::planned_memory(
     const partitioner::Partition& partition) const {
   std::vector<partitioner::MemoryUse> most(static_cast<std::size_t>(partition.ranks));
-  const auto add = [&](const partitioner::Network& network, const partitioner::Plan& plan) {
-    most = larger_of_ranks(most,
-                           planned_memory_of_ranks(network, plan, planned_options(network, plan)));
-  };
-  for (const partitioner::Network& network : networks_in_turn(model_.network)) {
-    if (sizes_) {
-      const auto sized = sized_plan(network, partition, places(), sizes_->largest());
-      add(sized.network, sized.plan);
-    } else {
-      add(network, make_plan(network, partition, places()));
+  const auto add = [&](const std::vector<partitioner::SizedPlan>& plans) {
+    for (const auto& [network, cut, plan] : plans) {
+      most = larger_of_ranks(
+          most, planned_memory_of_ranks(network, plan, planned_options(network, plan)));
     }
-  }
+  };
+  add(heaviest_.empty() ? heaviest_plans(partition) : heaviest_);
   return most;
 }
 

@@ -106,6 +106,9 @@ class TrainingSetup {
   [[nodiscard]] std::optional<partitioner::InputSizes> sizes_of_inputs(bool chooses) const;
   void settle_partition(PartitionChooser* chooser);
   void settle_input_schedule();
+  // Of the networks that there are in the course of a run, at the largest size.
+  [[nodiscard]] std::vector<partitioner::SizedPlan> heaviest_plans(
+      const partitioner::Partition& partition) const;
   void say_what_is_unusual(bool chooses) const;
   // What the data set holds, as far as this rank reads it, and what that takes.
   void list_data(bool reads);
@@ -135,6 +138,7 @@ class TrainingSetup {
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
+  std::vector<partitioner::SizedPlan> heaviest_;  // of the partition, until training begins
   std::uint64_t seed_ = 0;
   std::optional<Preparation> before_;
   RenderingRules rules_;

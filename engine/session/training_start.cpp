@@ -178,8 +178,8 @@ partitioner::ModelFile model_to_train(const TrainingRequest& request,
   }
   const partitioner::FrozenLayers now = frozen_layers(model.network);
   const auto before = checkpoint_frozen_layers(request.resume, communicator);
-  if (before == now ||
-      before.last_in(1) >= model.network.size()) {  // of another network, see below
+  const bool of_another_network = before.last_in(1) >= model.network.size();  // which is said later
+  if (before == now || of_another_network) {
     return model;
   }
   const std::string difference =

@@ -1,6 +1,5 @@
 #include "partitioner/network/frozen_layers.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace tessera::partitioner {
@@ -11,20 +10,24 @@ std::string layers_text(int last) {
   return last < 0 ? "no layer" : last == 0 ? "layer 0" : fmt::format("layers 0 to {}", last);
 }
 
+// That the step is one of.
+FrozenSteps part_of(const FrozenLayers& layers, Index step) {
+  for (const FrozenSteps& part : layers.at_first) {
+    if (step <= part.end) {
+      return part;
+    }
+  }
+  return {.end = 0, .last = layers.last};
+}
+
 }  // namespace
 
 int FrozenLayers::last_in(Index step) const {
-  const auto now = std::find_if(at_first.begin(), at_first.end(), [step](const FrozenSteps& part) {
-    return step <= part.end;
-  });
-  return now == at_first.end() ? last : now->last;
+  return part_of(*this, step).last;
 }
 
 Index FrozenLayers::end_of(Index step) const {
-  const auto now = std::find_if(at_first.begin(), at_first.end(), [step](const FrozenSteps& part) {
-    return step <= part.end;
-  });
-  return now == at_first.end() ? 0 : now->end;
+  return part_of(*this, step).end;
 }
 
 // From the last layer on, where those before matter only if they are frozen for longer.
