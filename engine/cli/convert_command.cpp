@@ -57,9 +57,11 @@ void import_weights(const ConvertCommand& command) {
   if (!command.to.ends_with(".safetensors")) {
     throw InputError(command.to, 0, "expected a name ending in .safetensors");
   }
-  import_onnx_weights(command.model,
-                      load_model(command.for_model, Communicator::self(), printed_messages()),
-                      command.to);
+  const partitioner::ModelFile model =
+      load_model(command.for_model, Communicator::self(), printed_messages());
+  for (const std::string& sentence : import_onnx_weights(command.model, model, command.to)) {
+    print_warning(fmt::format("{}: {}", command.model, sentence));
+  }
 }
 #else
 void import_model(const ConvertCommand& command) {

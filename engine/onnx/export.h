@@ -28,9 +28,9 @@ struct ExportOptions {
   partitioner::NormRule norm = {};
   std::optional<Index> batch = 1;  // nothing: any number of images
   bool raw = false;                // a detector's maps before its heads, instead of boxes
-  bool as_yolox = false;  // cells of a [yolox] as its own export has them, instead of boxes
-  bool logits = false;             // a classifier's values before its softmax
-  bool keep_batch_norm = false;    // else it is part of the weights
+  bool as_yolox = false;         // cells of a [yolox] as its own export has them, instead of boxes
+  bool logits = false;           // a classifier's values before its softmax
+  bool keep_batch_norm = false;  // else it is part of the weights
   // Pixels are (value - mean) / stddev before the first layer, a number for each channel; empty: as
   // they are.
   std::vector<float> mean = {};

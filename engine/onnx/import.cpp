@@ -145,6 +145,28 @@ void take_channel_orders(const OnnxFile& file,
   }
 }
 
+// YOLOX's own programs take pixels from 0 to 255 with blue first; models here from 0 to 1 with red
+// first. Its graphs are known by their slices and the model's heads. Returns whether it is one.
+bool take_pixels_of_yolox(const partitioner::Network& network,
+                          std::vector<ImportedParameters>& nodes) {
+  constexpr int kColours = 3;
+  constexpr float kMostOfPixel = 255;
+  const auto reads_pixels = std::find_if(
+      network.layers.begin(), network.layers.end(), [](const partitioner::LayerSpec& layer) {
+        return has_weights(layer.operation);
+      });
+  if (nodes.empty() || nodes.front().channel_order.empty() || assigned_heads(network).empty() ||
+      network.image.channels != kColours || reads_pixels == network.layers.end() ||
+      reads_pixels - network.layers.begin() != 1) {
+    return false;
+  }
+  for (int& channel : nodes.front().channel_order) {
+    channel += kColours - 1 - 2 * (channel % kColours);
+  }
+  nodes.front().weight_factor = kMostOfPixel;
+  return true;
+}
+
 // Of each layer of the network that has weights, the node that they come from.
 ParameterSources fitting_nodes(const OnnxFile& file,
                                const std::vector<ImportedParameters>& nodes,
@@ -237,14 +259,22 @@ std::vector<std::string> import_onnx(const Import& import) {
   return within_memory(import.from, [&] { return written_model(import); });
 }
 
-void import_onnx_weights(const std::filesystem::path& from,
-                         const partitioner::ModelFile& model,
-                         const std::filesystem::path& to) {
-  within_memory(from, [&] {
+std::vector<std::string> import_onnx_weights(const std::filesystem::path& from,
+                                             const partitioner::ModelFile& model,
+                                             const std::filesystem::path& to) {
+  return within_memory(from, [&]() -> std::vector<std::string> {
     const OnnxFile file(from);
     std::vector<ImportedParameters> nodes = weighted_nodes(file);
     take_channel_orders(file, model.network, nodes);
+    const bool is_yolox = take_pixels_of_yolox(model.network, nodes);
     written_parameters(file, model, fitting_nodes(file, nodes, model.network), to)->commit();
+    if (!is_yolox) {
+      return {};
+    }
+    return {
+        fmt::format("the first weights are turned from pixels of 0 to 255, blue first, as YOLOX "
+                    "has them, to 0 to 1, red first, as this program has them (node '{}')",
+                    nodes.front().node)};
   });
 }
 

@@ -26,9 +26,10 @@ struct Import {
 [[nodiscard]] std::vector<std::string> import_onnx(const Import& import);
 
 // Writes the weights of an ONNX file as those of a given model: layers with parameters take those
-// of the nodes that have some, one after the other. Throws InputError where sizes differ.
-void import_onnx_weights(const std::filesystem::path& from,
-                         const partitioner::ModelFile& model,
-                         const std::filesystem::path& to);
+// of the nodes that have some, one after the other. Returns what the user should know, a sentence
+// each. Throws InputError where sizes differ.
+[[nodiscard]] std::vector<std::string> import_onnx_weights(const std::filesystem::path& from,
+                                                           const partitioner::ModelFile& model,
+                                                           const std::filesystem::path& to);
 
 }  // namespace tessera::engine

@@ -32,6 +32,7 @@ struct ImportedParameters {
   std::string node;  // for messages
   Constant weight;
   std::vector<int> channel_order = {};  // input channel i of the file is this one of the layer
+  float weight_factor = 1;              // pixels of the layer are those of the file by this
   std::optional<Constant> bias = std::nullopt;
   std::optional<ImportedNorm> norm = std::nullopt;
 };

@@ -54,6 +54,11 @@ class ParameterValues {
     } else {
       values = of_plain_layer(source, plan, normalizes);
     }
+    if (plan.kind == ParameterKind::Weight && source.weight_factor != 1) {
+      for (float& value : values) {
+        value *= source.weight_factor;
+      }
+    }
     for (const float value : values) {
       const bool is_variance = plan.kind == ParameterKind::Variance;
       if (!std::isfinite(value) || (is_variance && value < 0)) {

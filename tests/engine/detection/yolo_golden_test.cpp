@@ -19,7 +19,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Box;
 using engine::Tensor;
 using engine::View;
 

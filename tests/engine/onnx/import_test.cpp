@@ -505,21 +505,55 @@ TEST_CASE("a given model takes the weights of nodes, its normalisation where the
     return partitioner::parse_model(
         "[net]\nheight=8\nwidth=6\nchannels=4\nbatch_norm_epsilon=0.44\n" + layer, "m.cfg");
   };
-  import_onnx_weights(folder / "m.onnx",
-                      model("[convolutional]\nfilters=4\nbatch_normalize=1\n"),
-                      folder / "m.safetensors");
+  (void)import_onnx_weights(folder / "m.onnx",
+                            model("[convolutional]\nfilters=4\nbatch_normalize=1\n"),
+                            folder / "m.safetensors");
   const engine::SafetensorsReader file(folder / "m.safetensors");
   CHECK(file.read_all<float>("layers.0.bias") == std::vector<float>{1, 2, 3, 4});
   CHECK(file.read_all<float>("layers.0.bn.scale") == std::vector<float>(4, 1.2F));
   CHECK(file.read_all<float>("layers.0.bn.mean") == std::vector<float>(4, 0));
   CHECK(file.read_all<float>("layers.0.bn.variance") == std::vector<float>(4, 1));
   const std::string message = input_error_of([&] {
-    import_onnx_weights(
+    (void)import_onnx_weights(
         folder / "m.onnx", model("[convolutional]\nfilters=5\n"), folder / "n.safetensors");
   });
   CHECK(
       has(message, "'node_c' are 4x4x1x1, those of layer 0 (convolutional) of the model 5x4x1x1"));
   CHECK(!std::filesystem::exists(folder / "n.safetensors"));
+}
+
+TEST_CASE("weights of YOLOX's own files are turned to pixels from 0 to 1 with red first") {
+  SmallGraph graph({1, 3, 8, 8});
+  std::vector<std::string> slices;
+  // Top left, bottom left, top right, bottom right.
+  for (const auto& [row, col] : {std::pair{0, 0}, {1, 0}, {0, 1}, {1, 1}}) {
+    const std::string name = "at" + std::to_string(row) + std::to_string(col);
+    graph.integers(name + "_b", {row, col})
+        .integers(name + "_e", {8, 8})
+        .integers(name + "_a", {2, 3})
+        .integers(name + "_s", {2, 2})
+        .node("Slice", {"x", name + "_b", name + "_e", name + "_a", name + "_s"}, {name});
+    slices.push_back(name);
+  }
+  graph.node("Concat", slices, {"f"}).with("axis", Index{1});
+  graph.weights("w", {6, 12, 1, 1}).node("Conv", {"f", "w"}, {"y"}).output("y");
+  const auto& stored = graph.graph().initializer().rbegin()->float_data();
+  const std::vector<float> weights(stored.begin(), stored.end());
+  const TemporaryFolder folder;
+  graph.write(folder / "m.onnx");
+  const auto model = partitioner::parse_model(
+      "[net]\nheight=8\nwidth=8\nchannels=3\n[space_to_depth]\nstride=2\n"
+      "[convolutional]\nfilters=6\n[yolox]\nclasses=1\n",
+      "m.cfg");
+  const auto said = import_onnx_weights(folder / "m.onnx", model, folder / "m.safetensors");
+  CHECK(said.size() == 1);
+  const engine::SafetensorsReader file(folder / "m.safetensors");
+  const auto found = file.read_all<float>("layers.1.weight");
+  // Blocks here are top left, top right, bottom left, bottom right.
+  const std::vector<int> from{2, 1, 0, 8, 7, 6, 5, 4, 3, 11, 10, 9};
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    CHECK(found[12 + i] == 255 * weights[12 + static_cast<std::size_t>(from[i])]);
+  }
 }
 
 }  // namespace

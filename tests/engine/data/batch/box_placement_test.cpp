@@ -402,8 +402,9 @@ TEST_CASE("a batch's boxes are those of its images as they are rendered") {
         REQUIRE(targets[n]->boxes.size() == 1);
         const auto volume = static_cast<std::ptrdiff_t>(rules.input.volume());
         const auto first = values.begin() + volume * static_cast<std::ptrdiff_t>(n);
-        check_covers(
-            targets[n]->boxes[0], lit_cells({first, first + volume}, rules.input), rules.input);
+        check_covers(engine::converted<float>(targets[n]->boxes[0]),
+                     lit_cells({first, first + volume}, rules.input),
+                     rules.input);
       }
     }
   }
@@ -450,7 +451,7 @@ TEST_CASE("mixup lays a picture over a mosaic, half and half, with the boxes of 
     REQUIRE(boxes.size() == below.size() + 1);
     CHECK(std::equal(below.begin(), below.end(), boxes.begin()));
     // Where the picture over it is white it is half as dark as before.
-    const Box& over = boxes.back();
+    const Box over = engine::converted<float>(boxes.back());
     const auto row = static_cast<Index>(over.centre_y * static_cast<float>(rules.input.rows));
     const auto col = static_cast<Index>(over.centre_x * static_cast<float>(rules.input.cols));
     const auto cell = n * static_cast<std::size_t>(rules.input.volume()) +

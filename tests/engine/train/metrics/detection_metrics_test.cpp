@@ -87,7 +87,7 @@ TEST_CASE("what is found on an ignored object is neither right nor wrong, by any
   const auto judged_with = [&](bool ignored) {
     object.ignored = ignored;
     engine::Targets targets(1);
-    targets[0] = engine::ImageTargets{.boxes = {object}};
+    targets[0] = engine::ImageTargets{.boxes = {engine::converted<double>(object)}};
     DetectionMetrics metrics(network);
     metrics.accumulate(outputs, targets);
     return metrics.judged()[static_cast<std::size_t>(best.label)];
