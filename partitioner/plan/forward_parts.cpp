@@ -176,7 +176,9 @@ class TileParts {
       for (Index part = 0; part < count; ++part) {
         Region region = computed;
         region.images = images_of_part(computed.images, part, count);
-        parts.push_back({region, true, static_cast<int>(part) + 1});
+        // The last images may all be there.
+        parts.push_back(
+            {region, true, std::min(static_cast<int>(part) + 1, last_part_[at(layer)])});
       }
     } else if (prepares_filters(layer, rank)) {
       parts.push_back({computed, true, 1});

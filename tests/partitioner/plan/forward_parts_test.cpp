@@ -200,6 +200,18 @@ TEST_CASE("images of a tile are computed in turn, each when its cells have come"
   }
 }
 
+TEST_CASE("the first or the last images may be there while the others are awaited") {
+  const Network network = two_cuts({});
+  for (const int rank : {0, 1}) {
+    Partition partition =
+        tests::partition_of(network, 2, {{0, 0}, {1, 1}}, {tests::images_cut(2), {}});
+    partition.groups[1].ranks = {rank};
+    const Plan plan = make_plan(network, partition, 6);
+    CHECK(plan.layers[static_cast<std::size_t>(rank)][1].forward_parts.size() > 1);
+    CHECK(check(network, plan).empty());
+  }
+}
+
 TEST_CASE("images are computed all at once where turns would not hide enough") {
   CHECK(parts_of_rank({.images = 2}) == 2);
   CHECK(parts_of_rank({.images = 1}) == 1);

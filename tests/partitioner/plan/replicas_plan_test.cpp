@@ -127,7 +127,6 @@ TEST_CASE("compressed gradients and values of a plan take fewer bytes") {
   const auto bytes_of = [&](const Compression& compression) {
     Partition partition = random.partition;
     partition.gradient_reduction.compression = compression;
-    partition.gradient_reduction.optimizer = OptimizerStates::Sharded;
     const Plan plan = make_plan(random.network, partition, random.batch);
     Index bytes = 0;
     for (const BucketPlan& bucket : plan.buckets) {
