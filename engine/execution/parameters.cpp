@@ -57,12 +57,15 @@ std::vector<Index> parameter_shape(const partitioner::Network& network, const Pa
   if (plan.kind != ParameterKind::Weight && plan.shape.row == 1) {
     return {plan.shape.channels};
   }
-  if (const auto* spec =
-          std::get_if<partitioner::Convolution>(&network.layer(plan.layer).operation)) {
-    return {plan.shape.channels,
-            plan.shape.row / spec->size.product(),
-            spec->size.rows,
-            spec->size.cols};
+  const auto by_taps = [&plan](const partitioner::PerAxis& size) -> std::vector<Index> {
+    return {plan.shape.channels, plan.shape.row / size.product(), size.rows, size.cols};
+  };
+  const partitioner::Operation& operation = network.layer(plan.layer).operation;
+  if (const auto* convolution = std::get_if<partitioner::Convolution>(&operation)) {
+    return by_taps(convolution->size);
+  }
+  if (const auto* deconvolution = std::get_if<partitioner::Deconvolution>(&operation)) {
+    return by_taps(deconvolution->size);
   }
   return {plan.shape.channels, plan.shape.row};
 }
@@ -167,8 +170,8 @@ void ParameterSet<T>::initialize(std::uint64_t seed) {
       continue;
     }
     const double deviation = weight_deviation(*network_, plan);
-    const bool normal =
-        std::holds_alternative<partitioner::Convolution>(network_->layer(plan.layer).operation);
+    const bool normal = layer_traits(network_->layer(plan.layer).operation).rated_as ==
+                        partitioner::RatedAs::Convolution;
     const auto layer = static_cast<std::uint64_t>(plan.layer);
     for (Index i = 0; i < parameter.values.size(); ++i) {
       const auto element = static_cast<std::uint64_t>(parameter.held.begin + i);

@@ -211,11 +211,11 @@ void read_transposed(const InputFile& file,
   }
 }
 
-// Local layers lie as (cells, K, C x FH x FW) in a file.
-struct LocalOrder {
-  Index cells = 0;
+// Local layers lie as (cells, K, C x FH x FW) in a file, deconvolutional ones as (C, K, FH x FW).
+struct FileOrder {
+  Index cells = 0;  // or input channels
   Index filters = 0;
-  Index terms = 0;  // weights of one cell of a filter
+  Index terms = 0;  // weights of one of these, of a filter
 
   // Calls visit(first, in file, count) for the runs of elements [begin, end) of (K, cells, terms)
   // that lie together in a file.
@@ -232,15 +232,21 @@ struct LocalOrder {
   }
 };
 
-std::optional<LocalOrder> local_order(const Network& network, int layer) {
-  if (!std::holds_alternative<partitioner::Local>(network.layer(layer).operation)) {
+std::optional<FileOrder> file_order(const Network& network, int layer) {
+  const partitioner::LayerSpec& spec = network.layer(layer);
+  const LayerParameters shapes = partitioner::layer_parameters(network, layer);
+  if (const auto* deconvolution = std::get_if<partitioner::Deconvolution>(&spec.operation)) {
+    return FileOrder{network.shape(spec.inputs[0]).channels,
+                     deconvolution->filters,
+                     deconvolution->size.product()};
+  }
+  if (!std::holds_alternative<partitioner::Local>(spec.operation)) {
     return std::nullopt;
   }
-  const LayerParameters shapes = partitioner::layer_parameters(network, layer);
-  return LocalOrder{shapes.bias.row, shapes.bias.channels, shapes.weight.row / shapes.bias.row};
+  return FileOrder{shapes.bias.row, shapes.bias.channels, shapes.weight.row / shapes.bias.row};
 }
 
-std::vector<float> in_file_order(const LocalOrder& order, const std::vector<float>& weights) {
+std::vector<float> in_file_order(const FileOrder& order, const std::vector<float>& weights) {
   std::vector<float> result(weights.size());
   order.for_each_run(0, std::ssize(weights), [&](Index first, Index in_file, Index count) {
     std::copy_n(weights.data() + first, count, result.data() + in_file);
@@ -381,7 +387,7 @@ void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> 
     }
     offset += part.count * kFloatBytes;
   }
-  if (const auto order = local_order(*network_, layer)) {
+  if (const auto order = file_order(*network_, layer)) {
     order->for_each_run(
         begin, begin + std::ssize(out), [&](Index first, Index in_file, Index count) {
           file_.read(offset + in_file * kFloatBytes,
@@ -415,7 +421,7 @@ void write_darknet_weights(const std::filesystem::path& path,
   for (int index = 0; std::cmp_less(index, weights.layers.size()); ++index) {
     LayerWeights layer = weights.layers[static_cast<std::size_t>(index)];
     normalise_as_darknet(layer, norm);
-    if (const auto order = local_order(network, index)) {
+    if (const auto order = file_order(network, index)) {
       layer.weight = in_file_order(*order, layer.weight);
     }
     for (const Part& part : parts_of(network, index)) {

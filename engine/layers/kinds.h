@@ -11,6 +11,8 @@ using partitioner::TilePart;
 template <class T>
 std::unique_ptr<Layer<T>> make_convolutional(const Site& site);
 template <class T>
+std::unique_ptr<Layer<T>> make_deconvolutional(const Site& site);
+template <class T>
 std::unique_ptr<Layer<T>> make_max_pool(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_channel_pool(const Site& site);

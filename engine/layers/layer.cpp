@@ -10,6 +10,7 @@ template <class T>
 struct Make {
   const Site& site;
   auto operator()(const partitioner::Convolution&) const { return make_convolutional<T>(site); }
+  auto operator()(const partitioner::Deconvolution&) const { return make_deconvolutional<T>(site); }
   auto operator()(const partitioner::MaxPool&) const { return make_max_pool<T>(site); }
   auto operator()(const partitioner::ChannelPool&) const { return make_channel_pool<T>(site); }
   auto operator()(const partitioner::AvgPool&) const { return make_average_pool<T>(site); }

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/ops/convolution/deconvolution.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
 namespace {
+
+bool convolves(const partitioner::LayerSpec& spec) {
+  return partitioner::layer_traits(spec.operation).rated_as == partitioner::RatedAs::Convolution;
+}
 
 Index layer_workspace(const partitioner::Network& network,
                       const partitioner::Plan& plan,
@@ -20,14 +25,8 @@ Index layer_workspace(const partitioner::Network& network,
   if (tile.computed.empty()) {
     return 0;
   }
-  if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
-    const int input = spec.inputs[0];
-    const bool to_data =
-        network.takes_gradient(input) && (input != partitioner::kImage || options.image_gradient);
-    return convolution_workspace({convolution_shape(network, layer), plan.kernels_of(layer)},
-                                 tile.computed,
-                                 options.training && spec.has_backward ? tile.backward : Region{},
-                                 to_data);
+  if (convolves(spec)) {
+    return convolution_workspace(network, layer, plan.kernels_of(layer), tile, options);
   }
   if (std::holds_alternative<partitioner::Softmax>(spec.operation)) {
     const Index arrays = options.training && spec.has_backward ? 3 : 1;
@@ -121,14 +120,44 @@ std::vector<ConvolutionKernels> kernels_within(const partitioner::Network& netwo
 
 ConvolutionShape convolution_shape(const partitioner::Network& network, int layer) {
   const partitioner::LayerSpec& spec = network.layer(layer);
+  ConvolutionShape shape{.channels = network.shape(spec.inputs[0]).channels};
+  const auto take = [&shape](const auto& kind) {
+    shape.filters = kind.filters;
+    shape.size = kind.size;
+    shape.stride = kind.stride;
+    shape.padding = kind.padding;
+  };
+  if (const auto* deconvolution = std::get_if<partitioner::Deconvolution>(&spec.operation)) {
+    take(*deconvolution);
+    return shape;
+  }
   const auto& convolution = std::get<partitioner::Convolution>(spec.operation);
-  return {convolution.filters,
-          network.shape(spec.inputs[0]).channels,
-          convolution.size,
-          convolution.stride,
-          convolution.padding,
-          convolution.groups,
-          convolution.dilation};
+  take(convolution);
+  shape.groups = convolution.groups;
+  shape.dilation = convolution.dilation;
+  return shape;
+}
+
+Index convolution_workspace(const partitioner::Network& network,
+                            int layer,
+                            const ConvolutionKernels& kernels,
+                            const partitioner::Tile& tile,
+                            const WorkspaceOptions& options) {
+  const partitioner::LayerSpec& spec = network.layer(layer);
+  const int input = spec.inputs[0];
+  const bool to_data =
+      network.takes_gradient(input) && (input != partitioner::kImage || options.image_gradient);
+  const Region backward = options.training && spec.has_backward ? tile.backward : Region{};
+  const ConvolutionShape shape = convolution_shape(network, layer);
+  if (!std::holds_alternative<partitioner::Deconvolution>(spec.operation)) {
+    return convolution_workspace({shape, kernels}, tile.computed, backward, to_data);
+  }
+  const auto needed = [&](ConvolutionPass pass, const Region& region) {
+    return deconvolution_workspace(pass, shape, region, required_input(network, layer, 0, region));
+  };
+  return std::max({needed(ConvolutionPass::Forward, tile.computed),
+                   needed(ConvolutionPass::BackwardWeights, backward),
+                   to_data ? needed(ConvolutionPass::BackwardData, backward) : 0});
 }
 
 Index workspace_elements(const partitioner::Network& network,

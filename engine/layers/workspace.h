@@ -23,6 +23,14 @@ struct WorkspaceOptions {
                                                              const partitioner::Plan& plan,
                                                              Index bytes);
 
+// Of a convolutional or deconvolutional layer.
 [[nodiscard]] ConvolutionShape convolution_shape(const partitioner::Network& network, int layer);
+
+// Elements that the passes of such a layer take by these kernels.
+[[nodiscard]] Index convolution_workspace(const partitioner::Network& network,
+                                          int layer,
+                                          const ConvolutionKernels& kernels,
+                                          const partitioner::Tile& tile,
+                                          const WorkspaceOptions& options);
 
 }  // namespace tessera::engine

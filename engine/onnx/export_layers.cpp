@@ -35,6 +35,23 @@ void fold(const NormRule& rule, LayerWeights& layer) {
   }
 }
 
+// (K, C, ...) as (C, K, ...).
+std::vector<float> turned(const std::vector<float>& weight, Index channels, Index filters) {
+  const Index cells = std::ssize(weight) / (channels * filters);
+  std::vector<float> result;
+  for (Index c = 0; c < channels; ++c) {
+    for (Index k = 0; k < filters; ++k) {
+      const auto first = weight.begin() + (k * channels + c) * cells;
+      result.insert(result.end(), first, first + cells);
+    }
+  }
+  return result;
+}
+
+std::vector<Index> axes(const partitioner::PerAxis& both) {
+  return {both.rows, both.cols};
+}
+
 // What the epsilon of a BatchNormalization is; Darknet's form becomes one without.
 float epsilon_for(const NormRule& rule, LayerWeights& layer) {
   if (rule.form == NormForm::PyTorch) {
@@ -164,8 +181,8 @@ void LayerExporter::add(int layer) {
       operation);
 }
 
-// Weights of a convolution come to `product` as (K, C / groups, FH, FW), of a connected layer as
-// (K, C); each has a bias, or batch normalisation behind it.
+// Weights of a convolution come to `product` as (K, C / groups, FH, FW), of a transposed one as (C,
+// K, FH, FW), of a connected layer as (K, C); each has a bias, or batch normalisation behind it.
 template <class Product>
 GraphValue LayerExporter::normalized(int layer,
                                      bool batch_normalize,
@@ -175,6 +192,9 @@ GraphValue LayerExporter::normalized(int layer,
   const bool keeps_norm = batch_normalize && options_.keep_batch_norm;
   if (batch_normalize && !keeps_norm) {
     fold(options_.norm, weights);
+  }
+  if (std::holds_alternative<partitioner::Deconvolution>(network_.layer(layer).operation)) {
+    weights.weight = turned(weights.weight, weight_shape[0], weight_shape[1]);
   }
   std::vector<GraphValue> parameters{
       graph_.constant("weight", std::move(weight_shape), weights.weight)};
@@ -199,9 +219,6 @@ GraphValue LayerExporter::normalized(int layer,
 
 GraphValue LayerExporter::value_of(const partitioner::Convolution& convolution, int layer) {
   const GraphValue in = map(input_of(layer));
-  const auto axes = [](const partitioner::PerAxis& both) {
-    return std::vector<Index>{both.rows, both.cols};
-  };
   std::vector<Index> pads = axes(convolution.padding);
   const std::vector<Index> after = axes(convolution.padding_end());
   pads.insert(pads.end(), after.begin(), after.end());
@@ -225,6 +242,36 @@ GraphValue LayerExporter::value_of(const partitioner::Convolution& convolution, 
                                                  convolution.size.cols},
                                                 product);
   return activated(graph_, convolution.activation, pre_activations);
+}
+
+GraphValue LayerExporter::value_of(const partitioner::Deconvolution& deconvolution, int layer) {
+  const GraphValue in = map(input_of(layer));
+  const partitioner::PerAxis end = deconvolution.padding_end();
+  const auto product = [&](const std::vector<GraphValue>& parameters) {
+    std::vector<GraphValue> inputs{in};
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+    return graph_.node(
+        "ConvTranspose",
+        inputs,
+        map_shape(layer),
+        {{"kernel_shape", axes(deconvolution.size)},
+         {"strides", axes(deconvolution.stride)},
+         {"pads",
+          std::vector<Index>{deconvolution.padding.rows,
+                             deconvolution.padding.cols,
+                             std::max<Index>(end.rows, 0),
+                             std::max<Index>(end.cols, 0)}},
+         {"output_padding",
+          std::vector<Index>{std::max<Index>(-end.rows, 0), std::max<Index>(-end.cols, 0)}}});
+  };
+  const GraphValue pre_activations = normalized(layer,
+                                                deconvolution.batch_normalize,
+                                                {in.shape[kChannelAxis],
+                                                 deconvolution.filters,
+                                                 deconvolution.size.rows,
+                                                 deconvolution.size.cols},
+                                                product);
+  return activated(graph_, deconvolution.activation, pre_activations);
 }
 
 GraphValue LayerExporter::value_of(const partitioner::Connected& connected, int layer) {

@@ -45,6 +45,7 @@ class LayerExporter {
 
   // The value of a layer of that kind, in either form.
   GraphValue value_of(const partitioner::Convolution& convolution, int layer);
+  GraphValue value_of(const partitioner::Deconvolution& deconvolution, int layer);
   GraphValue value_of(const partitioner::MaxPool& pool, int layer);
   GraphValue value_of(const partitioner::ChannelPool& pool, int layer);
   GraphValue value_of(const partitioner::AvgPool& pool, int layer);

@@ -313,24 +313,27 @@ Constant stored_constant(const OnnxFile& file,
   return constant;
 }
 
+void turn(Constant& constant) {
+  std::swap(constant.shape[0], constant.shape[1]);
+  constant.transposed = !constant.transposed;
+}
+
 template <class T>
 std::vector<T> numbers_of(const Constant& constant) {
   std::vector<T> values(static_cast<std::size_t>(volume_of(constant.shape)));
-  if (constant.stored == nullptr) {
-    const bool is_repeated = constant.numbers.size() == 1;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<T>(constant.numbers[is_repeated ? 0 : i]);
-    }
-    return values;
-  }
-  const auto count = static_cast<Index>(values.size());
+  const bool is_repeated = constant.numbers.size() == 1;
   const Index rows = constant.transposed ? constant.shape[0] : 1;
-  const Index cols = constant.transposed ? constant.shape[1] : count;
+  const Index cols = constant.transposed ? constant.shape[1] : 1;
+  const Index cells = values.empty() ? 0 : std::ssize(values) / (rows * cols);
+  auto value = values.begin();
   for (Index row = 0; row < rows; ++row) {
     for (Index col = 0; col < cols; ++col) {
-      const Index place = constant.transposed ? col * rows + row : col;
-      values[static_cast<std::size_t>(row * cols + col)] =
-          stored_element<T>(*constant.stored, place);
+      const Index first = (col * rows + row) * cells;
+      for (Index place = first; place < first + cells; ++place) {
+        const std::size_t number = is_repeated ? 0 : static_cast<std::size_t>(place);
+        *value++ = constant.stored == nullptr ? static_cast<T>(constant.numbers[number])
+                                              : stored_element<T>(*constant.stored, place);
+      }
     }
   }
   return values;

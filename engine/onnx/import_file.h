@@ -61,7 +61,7 @@ struct Constant {
   bool is_integer = false;
   std::vector<double> numbers = {};  // where nothing is stored; one alone stands for all
   const onnx::TensorProto* stored = nullptr;
-  bool transposed = false;  // of two dimensions, stored with `shape` the other way around
+  bool transposed = false;  // stored with the first two of `shape` the other way around
 };
 
 // The product, or -1 where a number is negative or all together are beyond 2^40.
@@ -76,6 +76,9 @@ struct Constant {
 // All numbers of a constant, in the order of its shape. Integers beyond 2^53 are rounded.
 template <class T>
 [[nodiscard]] std::vector<T> numbers_of(const Constant& constant);
+
+// Makes its first two dimensions change places.
+void turn(Constant& constant);
 
 // The same as whole numbers, at most 2^53 on either side of 0.
 [[nodiscard]] std::vector<Index> integers_of(const Constant& constant);

@@ -218,8 +218,7 @@ Constant turned(const Folding& folding) {
   if (out.stored == nullptr) {
     folding.file.refuse(folding.node, "transposes a constant that is computed");
   }
-  std::swap(out.shape[0], out.shape[1]);
-  out.transposed = !out.transposed;
+  turn(out);
   return out;
 }
 

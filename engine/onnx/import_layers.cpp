@@ -94,6 +94,24 @@ Convolution convolution_of(Translation& translation,
   return convolution;
 }
 
+// The parameters of a layer, its bias among them, whose map is what the node computes.
+void put_weights(Translation& translation,
+                 const onnx::NodeProto& node,
+                 int layer,
+                 ImportedParameters parameters) {
+  const Index filters = parameters.weight.shape[0];
+  if (has_input(node, 2)) {
+    parameters.bias = translation.constant(node, 2, "bias");
+    if (volume_of(parameters.bias->shape) != filters) {
+      translation.refuse(
+          node,
+          fmt::format("has a bias of {} for {} filters", sides(parameters.bias->shape), filters));
+    }
+  }
+  translation.parameters(layer) = std::move(parameters);
+  translation.put_map(node, layer);
+}
+
 void translate_convolution(Translation& translation, const onnx::NodeProto& node) {
   Value in = translation.input(node, 0);
   if (in.form != Value::Form::Map) {
@@ -133,18 +151,55 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
     translation.refuse(node, "reads slices of a map (Focus) in groups");
   }
   const int layer = translation.add(node, convolution, {in.layer});
-  ImportedParameters& parameters = translation.parameters(layer);
-  parameters = {.node = node.name(), .weight = weight, .channel_order = in.channel_order};
-  if (has_input(node, 2)) {
-    parameters.bias = translation.constant(node, 2, "bias");
-    if (volume_of(parameters.bias->shape) != convolution.filters) {
-      translation.refuse(node,
-                         fmt::format("has a bias of {} for {} filters",
-                                     sides(parameters.bias->shape),
-                                     convolution.filters));
-    }
+  put_weights(translation,
+              node,
+              layer,
+              {.node = node.name(), .weight = weight, .channel_order = in.channel_order});
+}
+
+void translate_transposed_convolution(Translation& translation, const onnx::NodeProto& node) {
+  const Value& in = translation.map(node, 0);
+  Constant weight = translation.constant(node, 1, "weight");
+  if (weight.shape.size() != 4) {
+    translation.refuse(node,
+                       fmt::format("its weights are {}: only convolutions over rows and columns",
+                                   sides(weight.shape)));
   }
-  translation.put_map(node, layer);
+  turn(weight);
+  const MapShape& map = translation.network().shape(in.layer);
+  const std::vector<Index> size = {weight.shape[2], weight.shape[3]};
+  const std::vector<Index> more = integers(node, "output_padding", {0, 0});
+  const std::string automatic = word(node, "auto_pad", "NOTSET");
+  if (more.size() != 2 || std::min(more[0], more[1]) < 0 ||
+      std::max(more[0], more[1]) > (Index{1} << 31U)) {
+    translation.refuse(node, fmt::format("its output_padding is {}", fmt::join(more, ", ")));
+  }
+  if (integers(node, "kernel_shape", size) != size || weight.shape[1] != map.channels) {
+    translation.refuse(
+        node,
+        fmt::format("its weights are {} (filters turned to the front), its input has "
+                    "{} channels",
+                    sides(weight.shape),
+                    map.channels));
+  }
+  const Window window = window_of(translation, node, map, {size[0], size[1]});
+  if (integer(node, "group", 1) != 1 || window.dilation != partitioner::PerAxis(1) ||
+      (automatic != "NOTSET" && automatic != "VALID") ||
+      attribute(node, "output_shape") != nullptr) {
+    translation.refuse(node,
+                       "a [deconvolutional] section has neither groups nor a dilation, and says by "
+                       "its padding how large the map is");
+  }
+  const Border& border = window.border;
+  const partitioner::Deconvolution deconvolution{
+      .filters = weight.shape[0],
+      .size = window.size,
+      .stride = window.stride,
+      .padding = {border.top, border.left},
+      .activation = partitioner::Activation::Linear,
+      .more_padding = {border.bottom - more[0] - border.top, border.right - more[1] - border.left}};
+  const int layer = translation.add(node, deconvolution, {in.layer});
+  put_weights(translation, node, layer, {.node = node.name(), .weight = std::move(weight)});
 }
 
 // A normalisation that no layer before it can do: it is a convolution of 1x1 that passes each
@@ -193,6 +248,9 @@ bool normalize(partitioner::Operation& operation) {
   };
   if (auto* convolution = std::get_if<Convolution>(&operation)) {
     return takes(*convolution);
+  }
+  if (auto* deconvolution = std::get_if<partitioner::Deconvolution>(&operation)) {
+    return takes(*deconvolution);
   }
   auto* connected = std::get_if<partitioner::Connected>(&operation);
   return connected != nullptr && takes(*connected);
@@ -396,6 +454,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
 }
 
 constexpr OperatorRow kLayerRows[] = {{"Conv", translate_convolution},
+                                      {"ConvTranspose", translate_transposed_convolution},
                                       {"BatchNormalization", translate_normalization},
                                       {"MaxPool", translate_max_pool},
                                       {"GlobalAveragePool", translate_mean},

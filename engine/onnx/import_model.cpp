@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
@@ -148,6 +149,8 @@ class SectionText {
   }
 
  private:
+  static constexpr Index kUnusual = std::numeric_limits<Index>::min();  // no number of cells
+
   template <class T>
   void line(const char* key, const T& value) {
     text_ += fmt::format("{}={}\n", key, value);
@@ -164,31 +167,45 @@ class SectionText {
     line("activation", activation_name(activation));
   }
 
-  void write(const partitioner::Convolution& layer) {
+  template <class Filters>
+  void filters(const Filters& layer) {
     if (layer.batch_normalize) {
       line("batch_normalize", 1);
     }
     line("filters", layer.filters);
     per_axis("size", layer.size, 1);
     per_axis("stride", layer.stride, 1);
+  }
+  template <class Filters>
+  void padding(const Filters& layer) {
+    per_axis("padding", layer.padding, 0);
+    if (layer.more_padding != 0) {
+      per_axis("padding_end", layer.padding_end(), kUnusual);
+    }
+  }
+
+  void write(const partitioner::Convolution& layer) {
+    filters(layer);
     if (layer.dilation != 1) {
       line("pad", 1);
       line("dilation", layer.dilation);
     } else {
-      per_axis("padding", layer.padding, 0);
-      if (layer.more_padding != 0) {
-        per_axis("padding_end", layer.padding_end(), -1);
-      }
+      padding(layer);
     }
     if (layer.groups != 1) {
       line("groups", layer.groups);
     }
     activation(layer.activation);
   }
+  void write(const partitioner::Deconvolution& layer) {
+    filters(layer);
+    padding(layer);
+    activation(layer.activation);
+  }
   void write(const partitioner::MaxPool& layer) {
     line("size", layer.size);
     per_axis("stride", layer.stride, 1);
-    per_axis("padding", layer.padding, -1);
+    per_axis("padding", layer.padding, kUnusual);
   }
   void write(const partitioner::AvgPool& /*layer*/) {}
   void write(const partitioner::Connected& layer) {

@@ -26,7 +26,7 @@ class NodeWeights {
         inputs.push_back(constant(node, i));
       }
       constants_[output(node)] = folded(file_, node, inputs, budget_).value();
-    } else if (kind == "Conv" || kind == "Gemm" || kind == "MatMul") {
+    } else if (kind == "Conv" || kind == "ConvTranspose" || kind == "Gemm" || kind == "MatMul") {
       add_weights(node);
     } else if (kind == "BatchNormalization") {
       add_norm(node);
@@ -69,7 +69,8 @@ class NodeWeights {
 
   void add_weights(const onnx::NodeProto& node) {
     const Constant* weight = constant(node, 1);
-    const bool is_conv = node.op_type() == "Conv";
+    const bool goes_up = node.op_type() == "ConvTranspose";
+    const bool is_conv = node.op_type() == "Conv" || goes_up;
     if (weight == nullptr ||
         (!is_conv && (weight->shape.size() != 2 || weight->stored == nullptr))) {
       return;  // a product of maps, or what decodes them
@@ -80,9 +81,9 @@ class NodeWeights {
                                sides(weight->shape)));
     }
     ImportedParameters parameters{.node = node.name(), .weight = *weight};
-    if (!is_conv && (node.op_type() == "MatMul" || integer(node, "transB", 0) == 0)) {
-      std::swap(parameters.weight.shape[0], parameters.weight.shape[1]);
-      parameters.weight.transposed = !parameters.weight.transposed;
+    if (goes_up || node.op_type() == "MatMul" ||
+        (node.op_type() == "Gemm" && integer(node, "transB", 0) == 0)) {
+      turn(parameters.weight);
     }
     if (const Constant* bias = node.op_type() == "MatMul" ? nullptr : constant(node, 2)) {
       expect_outputs(node, *bias, parameters);

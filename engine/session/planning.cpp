@@ -47,16 +47,12 @@ Index convolution_scratch_bytes(const partitioner::Network& network,
                                 const partitioner::ConvolutionKernels& kernels,
                                 const partitioner::Tile& tile,
                                 bool training) {
-  const partitioner::LayerSpec& spec = network.layer(layer);
-  if (!std::holds_alternative<partitioner::Convolution>(spec.operation) || tile.computed.empty()) {
+  const partitioner::Operation& operation = network.layer(layer).operation;
+  if (layer_traits(operation).rated_as != partitioner::RatedAs::Convolution ||
+      tile.computed.empty()) {
     return 0;
   }
-  const ConvolutionMethod method{convolution_shape(network, layer), kernels};
-  const bool to_data =
-      spec.inputs[0] != partitioner::kImage && network.takes_gradient(spec.inputs[0]);
-  const bool goes_back = training && spec.has_backward;
-  return convolution_workspace(
-             method, tile.computed, goes_back ? tile.backward : Region{}, to_data) *
+  return convolution_workspace(network, layer, kernels, tile, {.training = training}) *
          partitioner::MemoryOptions{}.scalar_bytes;
 }
 

@@ -92,22 +92,34 @@ void dilate(CfgOptions& options, Convolution& convolution) {
   convolution.padding = {convolution.padding.rows * dilation, convolution.padding.cols * dilation};
 }
 
+// What convolutions and transposed ones have alike.
+template <class Filters>
+void read_filters(CfgOptions& options, Filters& layer) {
+  layer.filters = options.integer("filters", 1);
+  layer.size = per_axis(options, {"size", "size_y", "size_x"}, 1);
+  layer.stride = per_axis(options, {"stride", "stride_y", "stride_x"}, 1);
+  layer.padding = per_axis(options, {"padding", "padding_y", "padding_x"}, 0);
+  if (options.integer("pad", 0) != 0) {
+    layer.padding = {layer.size.rows / 2, layer.size.cols / 2};
+  }
+  layer.more_padding = {more_padding(options, "padding_end_y", layer.padding.rows),
+                        more_padding(options, "padding_end_x", layer.padding.cols)};
+  layer.batch_normalize = options.flag("batch_normalize", false);
+  layer.activation = activation(options, Activation::Logistic);
+}
+
 ReadLayer read_convolution(CfgOptions& options, int layer) {
   Convolution convolution;
-  convolution.filters = options.integer("filters", 1);
-  convolution.size = per_axis(options, {"size", "size_y", "size_x"}, 1);
-  convolution.stride = per_axis(options, {"stride", "stride_y", "stride_x"}, 1);
-  convolution.padding = per_axis(options, {"padding", "padding_y", "padding_x"}, 0);
-  if (options.integer("pad", 0) != 0) {
-    convolution.padding = {convolution.size.rows / 2, convolution.size.cols / 2};
-  }
-  convolution.more_padding = {more_padding(options, "padding_end_y", convolution.padding.rows),
-                              more_padding(options, "padding_end_x", convolution.padding.cols)};
+  read_filters(options, convolution);
   dilate(options, convolution);
   convolution.groups = options.integer("groups", 1);
-  convolution.batch_normalize = options.flag("batch_normalize", false);
-  convolution.activation = activation(options, Activation::Logistic);
   return {convolution, {layer - 1}};
+}
+
+ReadLayer read_deconvolution(CfgOptions& options, int layer) {
+  Deconvolution deconvolution;
+  read_filters(options, deconvolution);
+  return {deconvolution, {layer - 1}};
 }
 
 ReadLayer read_maxpool(CfgOptions& options, int layer) {
@@ -428,6 +440,7 @@ struct Section {
 
 constexpr Section kSections[] = {
     {"convolutional", "conv", read_convolution},
+    {"deconvolutional", "deconv", read_deconvolution},
     {"maxpool", "max", read_maxpool},
     {"avgpool", "avg", read_avgpool},
     {"connected", "conn", read_connected},
@@ -452,12 +465,10 @@ constexpr Section kSections[] = {
 
 // Layers of Darknet and its forks that this program does not train.
 constexpr std::string_view kOtherSections[] = {
-    "Gaussian_yolo", "iseg",        "local_avgpool", "deconvolutional",
-    "deconv",        "activation",  "logistic",      "l2norm",
-    "normalization", "lrn",         "batchnorm",     "rnn",
-    "gru",           "lstm",        "crnn",          "conv_lstm",
-    "history",       "contrastive", "implicit_add",  "implicit_mul",
-    "silence",       "empty",       "reorg3d",       "reorg_old",
+    "Gaussian_yolo", "iseg",      "local_avgpool", "activation",  "logistic",     "l2norm",
+    "normalization", "lrn",       "batchnorm",     "rnn",         "gru",          "lstm",
+    "crnn",          "conv_lstm", "history",       "contrastive", "implicit_add", "implicit_mul",
+    "silence",       "empty",     "reorg3d",       "reorg_old",
 };
 
 const Section& section_of(const CfgOptions& options) {

@@ -204,6 +204,22 @@ Region read_cells(const Network& network, int layer, const Region& output) {
   return intersect(region, {region.images, {0, map.channels}, {0, map.rows}, {0, map.cols}});
 }
 
+// A pass of a transposed convolution, as one of the convolution from its output to its input.
+ConvolutionTask other_way(const Deconvolution& deconvolution,
+                          const MapShape& in,
+                          ConvolutionPass pass,
+                          const Region& output,
+                          const Region& input) {
+  const Convolution shape{.filters = in.channels,
+                          .size = deconvolution.size,
+                          .stride = deconvolution.stride,
+                          .padding = deconvolution.padding};
+  const ConvolutionPass other = pass == ConvolutionPass::Forward ? ConvolutionPass::BackwardData
+                                : pass == ConvolutionPass::BackwardData ? ConvolutionPass::Forward
+                                                                        : pass;
+  return {shape, output.channels.size(), ConvolutionKernel::Direct, other, input, output};
+}
+
 // A pass of one of the network's convolutions. Only the way back to the data asks what is read.
 ConvolutionTask task_of(const Network& network,
                         int layer,
@@ -211,6 +227,13 @@ ConvolutionTask task_of(const Network& network,
                         ConvolutionPass pass,
                         const Region& output) {
   const LayerSpec& spec = network.layer(layer);
+  if (const auto* deconvolution = std::get_if<Deconvolution>(&spec.operation)) {
+    return other_way(*deconvolution,
+                     network.shape(spec.inputs[0]),
+                     pass,
+                     output,
+                     read_cells(network, layer, output));
+  }
   return {std::get<Convolution>(spec.operation),
           network.shape(spec.inputs[0]).channels,
           kernel,

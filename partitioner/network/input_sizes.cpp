@@ -126,6 +126,7 @@ struct StrideOf {
   static Index longer(const PerAxis& stride) { return std::max(stride.rows, stride.cols); }
 
   Change operator()(const Convolution& layer) const { return {longer(layer.stride)}; }
+  Change operator()(const Deconvolution& layer) const { return {1, longer(layer.stride)}; }
   Change operator()(const MaxPool& layer) const { return {longer(layer.stride)}; }
   Change operator()(const Local& layer) const { return {layer.stride}; }
   Change operator()(const SpaceToDepth& layer) const { return {layer.stride}; }

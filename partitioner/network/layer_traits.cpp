@@ -16,6 +16,11 @@ constexpr LayerTraits kRow<Convolution> = {.name = "convolutional",
                                            .rated_as = RatedAs::Convolution,
                                            .backward_reads_inputs = true};
 template <>
+constexpr LayerTraits kRow<Deconvolution> = {.name = "deconvolutional",
+                                             .has_weights = true,
+                                             .rated_as = RatedAs::Convolution,
+                                             .backward_reads_inputs = true};
+template <>
 constexpr LayerTraits kRow<MaxPool> = {.name = "maxpool",
                                        .rated_as = RatedAs::Pool,
                                        .channel_slice = ChannelSlice::SameChannels,

@@ -141,10 +141,12 @@ LayerParameters layer_parameters(const Network& network, int layer) {
     return {};
   }
   const MapShape& in = network.shape(spec.inputs.front());
-  const auto* convolution = std::get_if<Convolution>(&spec.operation);
-  const Index row = convolution == nullptr
-                        ? in.volume()
-                        : in.channels / convolution->groups * convolution->size.product();
+  Index row = in.volume();
+  if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
+    row = in.channels / convolution->groups * convolution->size.product();
+  } else if (const auto* deconvolution = std::get_if<Deconvolution>(&spec.operation)) {
+    row = in.channels * deconvolution->size.product();
+  }
   LayerParameters parameters;
   if (const auto* local = std::get_if<Local>(&spec.operation)) {
     const Index cells = spec.output.rows * spec.output.cols;
@@ -166,7 +168,11 @@ LayerParameters layer_parameters(const Network& network, int layer) {
 Index multiply_adds(const Network& network, int layer, const Region& output) {
   const LayerParameters parameters = layer_parameters(network, layer);
   const Index filters = std::max<Index>(parameters.bias.row, 1);  // for each channel
-  return saturating_product(output.volume(), parameters.weight.row / filters);
+  Index terms = parameters.weight.row / filters;
+  if (const auto* upwards = std::get_if<Deconvolution>(&network.layer(layer).operation)) {
+    terms = std::max<Index>(terms / upwards->stride.product(), 1);
+  }
+  return saturating_product(output.volume(), terms);
 }
 
 }  // namespace tessera::partitioner

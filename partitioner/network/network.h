@@ -98,6 +98,27 @@ struct Convolution {
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
+// A transposed convolution: out[k] = activation(normalise(sum over c, fh, fw and the cells i of the
+// input of weight[k][c][fh][fw] * in[c][i][...]) + bias[k]) in row = i * stride + fh - padding, and
+// likewise by columns.
+struct Deconvolution {
+  Index filters = 1;    // output channels, K
+  PerAxis size = 1;     // of a filter: FH x FW
+  PerAxis stride = 1;   // of the output from one cell of the input to the next
+  PerAxis padding = 0;  // cells of the output that are left out above, and on the left
+  bool batch_normalize = false;
+  Activation activation = Activation::Logistic;
+  PerAxis more_padding = 0;  // below and on the right than above and on the left; may be negative
+
+  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows}; }
+  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols}; }
+  // Cells that are left out below, and on the right; negative: added, by less than a stride.
+  [[nodiscard]] PerAxis padding_end() const {
+    return {padding.rows + more_padding.rows, padding.cols + more_padding.cols};
+  }
+  friend bool operator==(const Deconvolution&, const Deconvolution&) = default;
+};
+
 // The window's first cell is row * stride - padding / 2 (truncated): `padding` is the total of both
 // sides. What lies outside the map is ignored. The argmax of a window is kept in a byte, so windows
 // have at most kLargestPool cells a side.
@@ -243,6 +264,7 @@ struct Crop {
 };
 
 using Operation = std::variant<Convolution,
+                               Deconvolution,
                                MaxPool,
                                ChannelPool,
                                AvgPool,
@@ -344,7 +366,7 @@ void freeze(Network& network, int last);
 [[nodiscard]] const char* activation_name(Activation activation);
 
 // Multiply-adds of a forward pass that computes `output` of `layer` (weights only, no pointwise
-// work).
+// work); of a transposed convolution those of its average cell for each.
 [[nodiscard]] Index multiply_adds(const Network& network, int layer, const Region& output);
 
 // A parameter tensor of a layer; sizes in elements. `row` elements belong to each output channel.

@@ -119,6 +119,25 @@ MapShape shape_of(const Convolution& convolution, const Shapes& inputs) {
           window_count(windows(convolution.cols(), after.cols), "columns", in.cols)};
 }
 
+MapShape shape_of(const Deconvolution& deconvolution, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("filters", deconvolution.filters);
+  require_numbers("size", deconvolution.size);
+  require_numbers("stride", deconvolution.stride);
+  require_numbers("padding", deconvolution.padding, 0);
+  const PerAxis after = deconvolution.padding_end();
+  require_number("padding_end", after.rows, 1 - deconvolution.stride.rows);
+  require_number("padding_end", after.cols, 1 - deconvolution.stride.cols);
+  require_tensor("a filter", in.channels, deconvolution.size.rows, deconvolution.size.cols);
+  require_weights(deconvolution.filters, in.channels * deconvolution.size.product());
+  const auto cells = [](const WindowAxis& axis, Index end, Index of_input) {
+    return saturating_product(of_input - 1, axis.stride) + axis.size - axis.padding - end;
+  };
+  return {deconvolution.filters,
+          cells(deconvolution.rows(), after.rows, in.rows),
+          cells(deconvolution.cols(), after.cols, in.cols)};
+}
+
 MapShape shape_of(const MaxPool& pool, const Shapes& inputs) {
   const MapShape& in = inputs[0];
   require_number("size", pool.size);

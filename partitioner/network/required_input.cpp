@@ -30,6 +30,14 @@ Range window_cells(const WindowAxis& axis, const Range& windows) {
   return {begin, begin + (windows.size() - 1) * axis.stride + axis.extent()};
 }
 
+// Those of `count` windows that have one of the cells, window i starting at i * stride - padding.
+Range windows_of(const WindowAxis& axis, const Range& cells, Index count) {
+  const Index begin = std::max<Index>(cells.begin + axis.padding - axis.extent() + 1, 0);
+  const Range meeting{ceiling_quotient(begin, axis.stride),
+                      (cells.end - 1 + axis.padding) / axis.stride + 1};
+  return intersect(meeting, Range{0, count});
+}
+
 // Input cell i is output cell i * stride ... i * stride + stride - 1.
 Range coarser_cells(const Range& cells, Index stride) {
   return {cells.begin / stride, ceiling_quotient(cells.end, stride)};
@@ -47,6 +55,13 @@ Region required(const Convolution& convolution, const Reading& reading, const Re
           {groups.begin * channels_per_group, groups.end * channels_per_group},
           window_cells(convolution.rows(), output.rows),
           window_cells(convolution.cols(), output.cols)};
+}
+
+Region required(const Deconvolution& deconvolution, const Reading& reading, const Region& output) {
+  return {output.images,
+          {0, reading.in.channels},
+          windows_of(deconvolution.rows(), output.rows, reading.in.rows),
+          windows_of(deconvolution.cols(), output.cols, reading.in.cols)};
 }
 
 Region required(const MaxPool& pool, const Reading& reading, const Region& output) {

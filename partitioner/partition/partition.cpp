@@ -52,6 +52,15 @@ class NetworkFingerprint : public Fingerprint {
       add(layer.more_padding);
     }
   }
+  void operator()(const Deconvolution& layer) {
+    add(layer.filters);
+    add(layer.size);
+    add(layer.stride);
+    add(layer.padding);
+    add(layer.more_padding);
+    add(static_cast<Index>(layer.batch_normalize));
+    add(std::string_view(activation_name(layer.activation)));
+  }
   void operator()(const MaxPool& layer) {
     add(layer.size);
     add(layer.stride);

@@ -56,6 +56,9 @@ Step spatial_step(const Network& network, int layer, std::size_t input, Index Pe
   if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
     return {multiply, convolution->stride.*axis};
   }
+  if (const auto* deconvolution = std::get_if<Deconvolution>(&spec.operation)) {
+    return {divide_up, deconvolution->stride.*axis};
+  }
   if (const auto* pool = std::get_if<MaxPool>(&spec.operation)) {
     return {multiply, pool->stride.*axis};
   }

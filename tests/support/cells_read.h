@@ -85,6 +85,18 @@ inline void read_cells(const partitioner::Convolution& kind, const Reader& reade
   }
 }
 
+inline void read_cells(const partitioner::Deconvolution& kind,
+                       const Reader& reader,
+                       const Cell& at) {
+  const auto reaches = [](const partitioner::WindowAxis& axis, Index from, Index to) {
+    const Index tap = to + axis.padding - from * axis.stride;
+    return tap >= 0 && tap < axis.size;
+  };
+  reader.read_all_if([&](const Cell& cell) {
+    return reaches(kind.rows(), cell.row, at.row) && reaches(kind.cols(), cell.col, at.col);
+  });
+}
+
 inline void read_cells(const partitioner::MaxPool& kind, const Reader& reader, const Cell& at) {
   for (Index i = 0; i < kind.size * kind.size; ++i) {
     const Cell cell{at.channel,

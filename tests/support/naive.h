@@ -97,6 +97,60 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
   });
 }
 
+// Calls visit(weight's index, k, c, output row, output column) for each term that a cell of the
+// input adds to a transposed convolution, inside the map or not.
+template <class Visit>
+void for_each_spread(
+    const engine::ConvolutionShape& shape, Index c, Index row, Index col, Visit visit) {
+  for (Index k = 0; k < shape.filters; ++k) {
+    for (Index fh = 0; fh < shape.size.rows; ++fh) {
+      for (Index fw = 0; fw < shape.size.cols; ++fw) {
+        visit(static_cast<std::size_t>(
+                  ((k * shape.channels + c) * shape.size.rows + fh) * shape.size.cols + fw),
+              k,
+              row * shape.stride.rows + fh - shape.padding.rows,
+              col * shape.stride.cols + fw - shape.padding.cols);
+      }
+    }
+  }
+}
+
+inline void naive_deconvolution(const engine::ConvolutionShape& shape,
+                                PlainMap& in,
+                                const std::vector<double>& weight,
+                                const std::vector<double>& bias,
+                                PlainMap& out) {
+  for_each_cell(out.region, [&](Index n, Index k, Index row, Index col) {
+    out.at(n, k, row, col) = bias[static_cast<std::size_t>(k)];
+  });
+  for_each_cell(in.region, [&](Index n, Index c, Index row, Index col) {
+    for_each_spread(shape, c, row, col, [&](std::size_t w, Index k, Index r, Index x) {
+      if (out.holds(r, x)) {
+        out.at(n, k, r, x) += weight[w] * in.at(n, c, row, col);
+      }
+    });
+  });
+}
+
+// Adds what the output gradient on `region` says of input and weights.
+inline void naive_deconvolution_backward(const engine::ConvolutionShape& shape,
+                                         const Region& region,
+                                         PlainMap& in,
+                                         const std::vector<double>& weight,
+                                         PlainMap& out_gradient,
+                                         PlainMap& in_gradient,
+                                         std::vector<double>& weight_gradient) {
+  for_each_cell(in.region, [&](Index n, Index c, Index row, Index col) {
+    for_each_spread(shape, c, row, col, [&](std::size_t w, Index k, Index r, Index x) {
+      if (contains(region, Region{{n, n + 1}, {k, k + 1}, {r, r + 1}, {x, x + 1}})) {
+        const double gradient = out_gradient.at(n, k, r, x);
+        weight_gradient[w] += gradient * in.at(n, c, row, col);
+        in_gradient.at(n, c, row, col) += gradient * weight[w];
+      }
+    });
+  });
+}
+
 // The first of the largest cells of a window, in raster order, as a flat (row, column) of the map.
 [[nodiscard]] inline Index naive_argmax(
     const partitioner::MaxPool& pool, PlainMap& in, Index n, Index c, Index row, Index col) {

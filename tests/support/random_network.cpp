@@ -77,6 +77,24 @@ Convolution random_convolution(Draw& draw, const MapShape& in, const NetworkWish
   return convolution;
 }
 
+partitioner::Deconvolution random_deconvolution(Draw& draw, const NetworkWishes& wishes) {
+  partitioner::Deconvolution layer;
+  layer.filters = draw.among<Index>({1, 2, 3, 5, 8, 12, 17});
+  layer.size = draw.between(1, 4);
+  layer.stride = draw.between(1, 3);
+  if (draw.chance(0.3)) {
+    layer.size.cols = draw.between(1, 3);
+    layer.stride.cols = draw.between(1, 2);
+  }
+  layer.padding = {draw.between(0, layer.size.rows / 2), draw.between(0, layer.size.cols / 2)};
+  if (draw.chance(0.3)) {
+    layer.more_padding = {draw.between(-1, 1), draw.between(-1, 1)};
+  }
+  layer.batch_normalize = wishes.batch_normalize && draw.chance(0.8);
+  layer.activation = random_activation(draw);
+  return layer;
+}
+
 partitioner::MaxPool random_max_pool(Draw& draw, bool of_detectors) {
   const Index size = draw.between(1, 5);
   partitioner::PerAxis stride = draw.chance(0.5) ? size : draw.between(1, 3);
@@ -130,7 +148,7 @@ class NetworkMaker {
       return add_detector_layer(map);
     }
     const MapShape& in = network_.shape(map);
-    switch (draw_.between(0, 16)) {
+    switch (draw_.between(0, 18)) {
       case 0:
       case 1:
         return try_layer(random_max_pool(draw_, wishes_.of_detectors), {map});
@@ -146,6 +164,9 @@ class NetworkMaker {
         return try_layer(partitioner::Reorg{draw_.between(2, 3), draw_.chance(0.5)}, {map});
       case 7:
         return try_layer(partitioner::SpaceToDepth{draw_.between(2, 3)}, {map});
+      case 17:
+      case 18:
+        return try_layer(random_deconvolution(draw_, wishes_), {map});
       case 16:
         return try_layer(partitioner::ChannelShuffle{draw_.between(2, 4)}, {map});
       case 8:
@@ -271,10 +292,16 @@ class NetworkMaker {
       network_.layers.pop_back();
       return;
     }
-    auto* convolution = std::get_if<Convolution>(&network_.layers.back().operation);
-    if (convolution != nullptr && wishes_.batch * out.rows * out.cols < kCellsForStatistics) {
-      convolution->batch_normalize = false;
+    if (wishes_.batch * out.rows * out.cols >= kCellsForStatistics) {
+      return;
     }
+    std::visit(
+        [](auto& layer) {
+          if constexpr (requires { layer.batch_normalize; }) {
+            layer.batch_normalize = false;
+          }
+        },
+        network_.layers.back().operation);
   }
 
   Draw& draw_;
@@ -558,6 +585,12 @@ std::string describe(const RandomCase& random) {
            << both(convolution->padding_end()) << " groups " << convolution->groups << " dilation "
            << convolution->dilation << (convolution->batch_normalize ? " bn " : " ")
            << activation_name(convolution->activation);
+    } else if (const auto* deconvolution =
+                   std::get_if<partitioner::Deconvolution>(&spec.operation)) {
+      text << " size " << both(deconvolution->size) << " stride " << both(deconvolution->stride)
+           << " padding " << both(deconvolution->padding) << " to "
+           << both(deconvolution->padding_end()) << (deconvolution->batch_normalize ? " bn " : " ")
+           << activation_name(deconvolution->activation);
     } else if (const auto* pool = std::get_if<partitioner::MaxPool>(&spec.operation)) {
       text << " size " << pool->size << " stride " << both(pool->stride) << " padding "
            << both(pool->padding);

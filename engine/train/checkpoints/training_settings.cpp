@@ -301,6 +301,7 @@ class LayerSettings {
     add("class_scale", of_classes);
   }
   void operator()(const partitioner::Convolution& /*layer*/) {}
+  void operator()(const partitioner::Deconvolution& /*layer*/) {}
   void operator()(const partitioner::MaxPool& /*layer*/) {}
   void operator()(const partitioner::AvgPool& /*layer*/) {}
   void operator()(const partitioner::Connected& /*layer*/) {}

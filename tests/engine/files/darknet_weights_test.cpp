@@ -273,6 +273,22 @@ TEST_CASE("old versions count images in 32 bits, and transpose connected weights
   }
 }
 
+TEST_CASE("weights of a transposed convolution lie by input channels in a file") {
+  Network network;
+  network.image = {.channels = 2, .rows = 3, .cols = 3};
+  add_layer(network, partitioner::Deconvolution{.filters = 3, .size = {1, 2}}, {kImage});
+  DarknetWeights weights;
+  weights.layers = {{.weight = {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}, .bias = {7, 8, 9}}};
+  std::string expected = header(0, 2, 0, 8);
+  append(expected, weights.layers[0].bias);
+  append(expected, {0, 1, 10, 11, 20, 21, 2, 3, 12, 13, 22, 23});
+  const TemporaryFolder folder;
+  const auto path = folder / "up.weights";
+  write_darknet_weights(path, network, weights);
+  CHECK(bytes_of(path) == expected);
+  CHECK(read_darknet_weights(path, network).layers[0].weight == weights.layers[0].weight);
+}
+
 // Darknet's file has the filters of the first cell, then those of the second, and so on.
 TEST_CASE("weights of a local layer lie by cells in a file, and by filters here") {
   constexpr int kFilters = 3;

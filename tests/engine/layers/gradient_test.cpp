@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -149,6 +150,23 @@ TEST_CASE(
                                            .activation = Activation::Linear,
                                            .dilation = dilation}}));
       }
+    }
+  }
+}
+
+TEST_CASE("transposed convolutions have the gradient of their definition, normalised or not") {
+  for (const auto& [size, stride, padding] :
+       {std::tuple{2, 2, 0}, {4, 2, 1}, {3, 1, 1}, {2, 3, 0}}) {
+    for (const bool normalize : {false, true}) {
+      INFO("size ", size, " stride ", stride, " normalize ", normalize);
+      check_gradients(chain({3, 4, 5},
+                            {convolution(6, 3, 1, Activation::Tanh),
+                             partitioner::Deconvolution{.filters = 5,
+                                                        .size = size,
+                                                        .stride = stride,
+                                                        .padding = padding,
+                                                        .batch_normalize = normalize,
+                                                        .activation = Activation::Swish}}));
     }
   }
 }

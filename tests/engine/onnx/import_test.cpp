@@ -133,6 +133,65 @@ TEST_CASE("an imported convolution has its windows and groups") {
       });
 }
 
+TEST_CASE("an imported transposed convolution has its weights by output channels") {
+  SmallGraph graph({1, 2, 8, 6});
+  graph.weights("w", {2, 3, 2, 2}).floats("b", {1, 2, 3});
+  graph.node("ConvTranspose", {"x", "w", "b"}, {"t"}).with("strides", {2, 2});
+  graph.norm("t", "n", 3).node("Relu", {"n"}, {"y"}).output("y");
+  Imported imported;
+  import_to(imported, graph);
+  CHECK(imported.sections ==
+        "[deconvolutional]\nbatch_normalize=1\nfilters=3\nsize=2\nstride=2\nactivation=relu\n");
+  const std::vector<float> weights = imported.tensor("layers.0.weight");
+  REQUIRE(weights.size() == 24);
+  CHECK(weights[3] == doctest::Approx(0.53));  // of output channel 0 and input channel 0
+  CHECK(weights[4] == doctest::Approx(0.62));  // and input channel 1: element 12 of the file
+  CHECK(weights[8] == doctest::Approx(0.54));  // of output channel 1 and input channel 0
+  const tests::TemporaryFolder folder;
+  import_onnx_weights(imported.folder / "m.onnx",
+                      partitioner::read_model(imported.folder / "m.cfg"),
+                      folder / "given.safetensors");
+  CHECK(
+      engine::SafetensorsReader(folder / "given.safetensors").read_all<float>("layers.0.weight") ==
+      weights);
+}
+
+TEST_CASE("the padding of a transposed convolution says how large its map is") {
+  const auto up = [](SmallGraph& graph) -> SmallGraph& {
+    return graph.weights("w", {4, 2, 3, 3})
+        .node("ConvTranspose", {"x", "w"}, {"y"})
+        .with("strides", {2, 2});
+  };
+  const std::string section = "[deconvolutional]\nfilters=2\nsize=3\nstride=2\n";
+  check_sections(section + "padding=1\npadding_end=0\nactivation=linear\n", [&](SmallGraph& graph) {
+    up(graph).with("pads", {1, 1, 1, 1}).with("output_padding", {1, 1});
+  });
+  check_sections(section + "padding_end_y=-1\npadding_end_x=1\nactivation=linear\n",
+                 [&](SmallGraph& graph) {
+                   up(graph).with("pads", {0, 0, 0, 1}).with("output_padding", {1, 0});
+                 });
+  for (const char* const with : {"group", "dilations", "auto_pad", "output_shape"}) {
+    check_refused("(ConvTranspose): a [deconvolutional] section has neither groups",
+                  [&](SmallGraph& graph) {
+                    const std::string name = with;
+                    SmallGraph& node = up(graph);
+                    name == "group"      ? node.with(name, Index{2})
+                    : name == "auto_pad" ? node.with(name, "SAME_UPPER")
+                                         : node.with(name, {2, 2});
+                  });
+  }
+  check_refused(
+      "(ConvTranspose): its weights are 2x4x3x3 (filters turned to the front), its input has",
+      up,
+      {1, 5, 8, 6});
+  check_refused("its output_padding is -1, 0", [&](SmallGraph& graph) {
+    up(graph).with("output_padding", {-1, 0});
+  });
+  check_refused("padding_end=-2", [&](SmallGraph& graph) {
+    up(graph).with("output_padding", {2, 2});
+  });
+}
+
 TEST_CASE("means of windows are depthwise convolutions that do not learn") {
   const auto pool = [](SmallGraph& graph) -> SmallGraph& {
     return graph.node("AveragePool", {"x"}, {"y"})
@@ -424,7 +483,7 @@ TEST_CASE("channels of groups that are interleaved are a layer, others only lead
 }
 
 TEST_CASE("operators that no section has are refused by node and name") {
-  for (const char* const kind : {"ConvTranspose", "PRelu", "Gelu", "Exp", "Softplus"}) {
+  for (const char* const kind : {"Det", "PRelu", "Gelu", "Exp", "Softplus"}) {
     check_refused("node 'node_y' (" + std::string(kind) + "): ",
                   [kind](SmallGraph& graph) { graph.node(kind, {"x"}, {"y"}); });
   }

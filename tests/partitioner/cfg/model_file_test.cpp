@@ -164,6 +164,22 @@ TEST_CASE("the padding below and on the right can be another than above and on t
   CHECK(parse_model(kNet + "[max]\npadding_y=0\n", "m.cfg").warnings.empty());
 }
 
+TEST_CASE("transposed convolutions have the keys of convolutions, but for groups and dilation") {
+  const std::string section =
+      "[deconvolutional]\nfilters=5\nsize=4\nstride=2\npadding=1\nbatch_normalize=1\n"
+      "activation=relu\n";
+  CHECK(only_layer<Deconvolution>(section) == Deconvolution{.filters = 5,
+                                                            .size = 4,
+                                                            .stride = 2,
+                                                            .padding = 1,
+                                                            .batch_normalize = true,
+                                                            .activation = Activation::Relu});
+  CHECK(last_shape(section) == MapShape{5, 16, 24});
+  CHECK(last_shape("[deconv]\nsize=3\nstride=2\npad=1\npadding_end=0\n") == MapShape{1, 16, 24});
+  CHECK(parse_model(kNet + section, "m.cfg").warnings.empty());
+  CHECK(parse_model(kNet + section + "groups=2\n", "m.cfg").warnings.size() == 1);
+}
+
 TEST_CASE("pools have strides of their own for rows and columns, and an extent of the common one") {
   CHECK(only_layer<MaxPool>("[max]\nsize=3\nstride=2\nstride_x=1\n") == MaxPool{3, {2, 1}, 2});
   CHECK(only_layer<MaxPool>("[max]\nstride=2\nstride_y=4\n") == MaxPool{2, {4, 2}, 1});
@@ -362,7 +378,6 @@ TEST_CASE("layers and options that this program does not train are refused by na
                            "lstm",
                            "gru",
                            "crnn",
-                           "deconvolutional",
                            "normalization",
                            "batchnorm",
                            "activation",

@@ -54,6 +54,19 @@ TEST_CASE("a direct convolution is counted in whole blocks of channels") {
   CHECK(counted_flops(task(ConvolutionKernel::Direct, {})) == 0);
 }
 
+TEST_CASE("a step of a transposed convolution multiplies as one of the opposite convolution does") {
+  const auto products = [](Index side, const Operation& operation) {
+    Network network;
+    network.image = {16, side, side};
+    add_layer(network, convolution_3x3(16), {kImage});
+    add_layer(network, operation, {0});
+    const Region all = whole_map(network, 1, 2);
+    return step_multiply_adds(network, 1, {}, all, all);
+  };
+  CHECK(products(8, Deconvolution{.filters = 16, .size = 2, .stride = 2}) ==
+        products(16, Convolution{.filters = 16, .size = 2, .stride = 2}));
+}
+
 TEST_CASE("a Winograd convolution is counted in whole tiles on global coordinates") {
   const auto flops = [](const Range& rows) {
     return counted_flops(task(ConvolutionKernel::Winograd4, {{0, 1}, {0, 64}, rows, {0, 4}}));

@@ -27,6 +27,7 @@ std::vector<Network> one_of_each() {
     add_layer(network, operation, inputs);
   };
   add(Convolution{.filters = 4, .size = 3, .padding = 1});
+  add(Deconvolution{.filters = 4, .size = 2, .stride = 2});
   add(MaxPool{2, 2, 0});
   add(ChannelPool{3});
   add(AvgPool{});

@@ -96,6 +96,12 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
       return Crop{};
     case 18:
       return YoloHead{.classes = draw_classes(draws), .anchors = {{10, 20}}, .mask = {0}};
+    case 21:
+      return Deconvolution{.filters = draws.between(1, 3),
+                           .size = {size, draws.between(1, 4)},
+                           .stride = {stride, draws.between(1, 3)},
+                           .padding = {draws.between(0, 2), draws.between(0, 1)},
+                           .more_padding = {draws.between(-1, 1), draws.between(0, 1)}};
     case 20:
       return ChannelShuffle{groups};
     case 19:
@@ -308,6 +314,9 @@ TEST_CASE("shapes that do not fit are refused with what to change") {
   check_refused(network, Reorg{.stride = 2}, "reorg");
   check_refused(network, SpaceToDepth{.stride = 4}, "space_to_depth");
   check_refused(network, ChannelShuffle{.groups = 5}, "groups=5 does not divide");
+  check_refused(network, Deconvolution{.padding = 4}, "has no cells");
+  check_refused(network, Deconvolution{.stride = 2, .more_padding = -2}, "padding_end=-2");
+  check_refused(network, Deconvolution{.stride = 2000000000}, "longer than");
   Network two = network;
   add_layer(two, Upsample{.stride = 2}, {kImage});
   check_refused(two, Crop{}, "first layer");
