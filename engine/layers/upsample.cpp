@@ -11,16 +11,31 @@ class UpsampleLayer : public Layer<T> {
  public:
   explicit UpsampleLayer(const Site& site)
       : site_(site),
-        cells_{0, 1, std::get<partitioner::Upsample>(site.spec().operation).stride, 1},
-        factor_(static_cast<T>(std::get<partitioner::Upsample>(site.spec().operation).scale)) {}
+        upsample_(std::get<partitioner::Upsample>(site.spec().operation)),
+        cells_{0, 1, upsample_.stride, 1},
+        factor_(static_cast<T>(upsample_.scale)) {}
 
   void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
-    copy_cells(cells_, factor_, false, views.inputs[0], part.region, views.output);
+    if (upsample_.bilinear) {
+      interpolate_forward(grid(), factor_, views.inputs[0], part.region, views.output);
+    } else {
+      copy_cells(cells_, factor_, false, views.inputs[0], part.region, views.output);
+    }
   }
 
   void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     if (views.input_gradients[0].data != nullptr) {
       const Region& region = site_.tile().backward;
+      if (upsample_.bilinear) {
+        begin_gradient(site_, views, 0);
+        interpolate_backward(grid(),
+                             factor_,
+                             View<const T>(views.output_gradient),
+                             region,
+                             required_input(*site_.network, site_.layer, 0, region),
+                             views.input_gradients[0]);
+        return;
+      }
       const auto source = [&](const Range& outs) {
         return Range{outs.begin / cells_.repeat, (outs.end + cells_.repeat - 1) / cells_.repeat};
       };
@@ -38,7 +53,12 @@ class UpsampleLayer : public Layer<T> {
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }
 
  private:
+  [[nodiscard]] FinerGrid grid() const {
+    return {upsample_.stride, site_.input_shape().rows, site_.input_shape().cols};
+  }
+
   Site site_;
+  partitioner::Upsample upsample_;
   CellMap cells_;
   T factor_;
 };

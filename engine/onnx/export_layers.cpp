@@ -393,14 +393,19 @@ GraphValue LayerExporter::value_of(const partitioner::Upsample& upsample, int la
   const auto factor = static_cast<float>(upsample.stride);
   const std::vector<float> scales{1, 1, factor, factor};
   const GraphValue none{"", {}};
-  const GraphValue repeated =
+  std::vector<GraphAttribute> attributes{
+      {"mode", std::string(upsample.bilinear ? "linear" : "nearest")},
+      {"coordinate_transformation_mode",
+       std::string(upsample.bilinear ? "half_pixel" : "asymmetric")}};
+  if (!upsample.bilinear) {
+    attributes.push_back({"nearest_mode", std::string("floor")});
+  }
+  const GraphValue larger =
       graph_.node("Resize",
                   {map(input_of(layer)), none, graph_.constant("scales", {4}, scales)},
                   map_shape(layer),
-                  {{"mode", std::string("nearest")},
-                   {"coordinate_transformation_mode", std::string("asymmetric")},
-                   {"nearest_mode", std::string("floor")}});
-  return upsample.scale == 1 ? repeated : graph_.binary("Mul", repeated, upsample.scale);
+                  attributes);
+  return upsample.scale == 1 ? larger : graph_.binary("Mul", larger, upsample.scale);
 }
 
 // The flat order of Darknet is that of maps with a stride^2-th of the channels.

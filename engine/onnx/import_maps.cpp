@@ -162,11 +162,18 @@ void translate_resize(Translation& translation, const onnx::NodeProto& node) {
       is_upsample ? "asymmetric" : word(node, "coordinate_transformation_mode", "half_pixel");
   const std::string rounding =
       is_upsample ? "floor" : word(node, "nearest_mode", "round_prefer_floor");
-  if (word(node, "mode", "nearest") != "nearest") {
+  const bool linear = word(node, "mode", "nearest") == "linear";
+  if (!linear && word(node, "mode", "nearest") != "nearest") {
     translation.refuse(node,
                        fmt::format("resizes by mode '{}': an [upsample] section repeats cells "
-                                   "(nearest)",
+                                   "(nearest) or takes values between them (linear)",
                                    word(node, "mode", "nearest")));
+  }
+  if (linear && mode != "half_pixel" && mode != "pytorch_half_pixel") {
+    translation.refuse(node,
+                       fmt::format("takes values between cells by '{}': an [upsample] section by "
+                                   "half_pixel (align_corners=False)",
+                                   mode));
   }
   const double scale = scales.size() == 4 ? scales[2] : 0;
   if (scales.size() != 4 || scales[0] != 1 || scales[1] != 1 || scales[3] != scale || scale < 1 ||
@@ -179,7 +186,7 @@ void translate_resize(Translation& translation, const onnx::NodeProto& node) {
   }
   const auto stride = static_cast<Index>(scale);
   const Index cells = 3 * stride;  // as all others behind these
-  for (Index cell = 0; cell < cells; ++cell) {
+  for (Index cell = 0; cell < cells && !linear; ++cell) {
     if (nearest_cell(mode, rounding, cell, scale, 3) != cell / stride ||
         (mode != "asymmetric" && mode != "half_pixel" && mode != "pytorch_half_pixel")) {
       translation.refuse(node,
@@ -189,8 +196,8 @@ void translate_resize(Translation& translation, const onnx::NodeProto& node) {
                                      rounding));
     }
   }
-  translation.put_map(node,
-                      translation.add(node, partitioner::Upsample{.stride = stride}, {in.layer}));
+  const partitioner::Upsample upsample{.stride = stride, .bilinear = linear};
+  translation.put_map(node, translation.add(node, upsample, {in.layer}));
 }
 
 std::vector<Index> without_ones(std::vector<Index> shape) {

@@ -247,7 +247,12 @@ class SectionText {
       line("group_id", layer.group);
     }
   }
-  void write(const partitioner::Upsample& layer) { line("stride", layer.stride); }
+  void write(const partitioner::Upsample& layer) {
+    line("stride", layer.stride);
+    if (layer.bilinear) {
+      line("mode", "bilinear");
+    }
+  }
   void write(const partitioner::SpaceToDepth& layer) { line("stride", layer.stride); }
   void write(const partitioner::ChannelShuffle& layer) { line("groups", layer.groups); }
   template <class Kind>

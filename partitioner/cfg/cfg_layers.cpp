@@ -242,6 +242,11 @@ ReadLayer read_upsample(CfgOptions& options, int layer) {
     options.refuse("stride", "a negative stride, to shrink the map, is not supported");
   }
   upsample.scale = options.real("scale", 1);
+  const std::string mode = options.word("mode", "nearest");
+  if (mode != "nearest" && mode != "bilinear") {
+    options.refuse("mode", "expected nearest or bilinear");
+  }
+  upsample.bilinear = mode == "bilinear";
   return {upsample, {layer - 1}};
 }
 

@@ -48,6 +48,19 @@ struct PerAxis {
   friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
 };
 
+// Where a cell of a map made `stride` times as large lies between the cells of the map, along one
+// axis: at `first`, and by `part` of 2 * stride on the way to the next one.
+struct BetweenCells {
+  Index first = 0;
+  Index part = 0;
+};
+[[nodiscard]] constexpr BetweenCells between_cells(Index cell, Index stride, Index cells) {
+  const Index place = 2 * cell + 1 - stride;  // in units of 1 / (2 * stride)
+  const Index first = place < 0 ? 0 : place / (2 * stride);
+  const bool inside = place >= 0 && first + 1 < cells;
+  return {first, inside ? place % (2 * stride) : 0};
+}
+
 // Windows along one axis.
 struct WindowAxis {
   Index size = 1;
@@ -223,10 +236,13 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-// Each cell repeated stride x stride times, multiplied by `scale`.
+// Each cell repeated stride x stride times, multiplied by `scale`. Bilinear: between the cells
+// around (row + 1/2) / stride - 1/2, and likewise by columns; at the border the nearest one
+// (PyTorch's align_corners=False).
 struct Upsample {
   Index stride = 2;
   double scale = 1;
+  bool bilinear = false;
   friend bool operator==(const Upsample&, const Upsample&) = default;
 };
 

@@ -174,8 +174,18 @@ Region required(const Route& route, const Reading& reading, const Region& output
   return region;
 }
 
-Region required(const Upsample& upsample, const Reading& /*reading*/, const Region& output) {
+Region required(const Upsample& upsample, const Reading& reading, const Region& output) {
   Region region = output;
+  if (upsample.bilinear) {
+    const auto around = [&](const Range& outs, Index cells) {
+      const BetweenCells last = between_cells(outs.end - 1, upsample.stride, cells);
+      return Range{between_cells(outs.begin, upsample.stride, cells).first,
+                   last.first + (last.part > 0 ? 2 : 1)};
+    };
+    region.rows = around(output.rows, reading.in.rows);
+    region.cols = around(output.cols, reading.in.cols);
+    return region;
+  }
   region.rows = coarser_cells(output.rows, upsample.stride);
   region.cols = coarser_cells(output.cols, upsample.stride);
   return region;

@@ -95,7 +95,12 @@ class NetworkFingerprint : public Fingerprint {
     add(layer.groups);
     add(layer.group);
   }
-  void operator()(const Upsample& layer) { add(layer.stride); }
+  void operator()(const Upsample& layer) {
+    add(layer.stride);
+    if (layer.bilinear) {
+      add(std::string_view("bilinear"));
+    }
+  }
   void operator()(const Reorg& layer) {
     add(layer.stride);
     add(static_cast<Index>(layer.reverse));

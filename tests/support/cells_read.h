@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <type_traits>
 #include <variant>
@@ -197,7 +199,20 @@ inline void read_cells(const partitioner::Route& kind, const Reader& reader, con
 }
 
 inline void read_cells(const partitioner::Upsample& kind, const Reader& reader, const Cell& at) {
-  reader.read({at.channel, at.row / kind.stride, at.col / kind.stride});
+  if (!kind.bilinear) {
+    reader.read({at.channel, at.row / kind.stride, at.col / kind.stride});
+    return;
+  }
+  const auto near = [&kind](Index out, Index cell, Index cells) {
+    const auto stride = static_cast<double>(kind.stride);
+    const double place = std::clamp(
+        (static_cast<double>(out) + 0.5) / stride - 0.5, 0.0, static_cast<double>(cells - 1));
+    return std::abs(place - static_cast<double>(cell)) < 1 - 1e-9;
+  };
+  reader.read_all_if([&](const Cell& cell) {
+    return cell.channel == at.channel && near(at.row, cell.row, reader.in.rows) &&
+           near(at.col, cell.col, reader.in.cols);
+  });
 }
 
 inline void read_cells(const partitioner::Reorg& kind, const Reader& reader, const Cell& at) {

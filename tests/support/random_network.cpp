@@ -158,8 +158,7 @@ class NetworkMaker {
       case 4:
         return try_layer_of(random_maps(), [this] { return random_route(); });
       case 5:
-        return try_layer(
-            partitioner::Upsample{draw_.between(2, 3), draw_.chance(0.5) ? 1.0 : -0.75}, {map});
+        return try_layer(random_upsample(), {map});
       case 6:
         return try_layer(partitioner::Reorg{draw_.between(2, 3), draw_.chance(0.5)}, {map});
       case 7:
@@ -239,6 +238,12 @@ class NetworkMaker {
       try_layer(partitioner::Softmax{}, {network_.size() - 1});
       try_layer(partitioner::Cost{}, {network_.size() - 1});
     }
+  }
+
+  partitioner::Upsample random_upsample() {
+    const Index stride = draw_.between(2, 3);
+    const double scale = draw_.chance(0.5) ? 1.0 : -0.75;
+    return {stride, scale, draw_.chance(0.5)};
   }
 
   partitioner::Shortcut random_shortcut() {

@@ -1,5 +1,5 @@
-// Layers that only move or add cells: each output cell takes from one cell of the input. Backward
-// adds. Regions are of the output; they may be any part of it.
+// Layers that only move or add cells, or take values between them. Backward adds. Regions are of
+// the output; they may be any part of it.
 
 #pragma once
 
@@ -41,6 +41,26 @@ void copy_cells_backward(const CellMap& map,
 // Multiplies the cells of the region whose row and column are multiples of `every`.
 template <class T>
 void scale_cells(T factor, Index every, const Region& region, View<T> out);
+
+// A map of rows x cols made `stride` times as large, see partitioner::between_cells().
+struct FinerGrid {
+  Index stride = 2;
+  Index rows = 0;
+  Index cols = 0;
+};
+
+// out = factor * in between its cells; backward adds to `cells` of the input, those that the region
+// requires.
+template <class T>
+void interpolate_forward(
+    const FinerGrid& grid, T factor, View<const T> in, const Region& region, View<T> out);
+template <class T>
+void interpolate_backward(const FinerGrid& grid,
+                          T factor,
+                          View<const T> out_gradient,
+                          const Region& region,
+                          const Region& cells,
+                          View<T> in_gradient);
 
 // out[(dy * stride + dx) * C + c][row][col] = in[c][row * stride + dy][col * stride + dx], C
 // channels in all.

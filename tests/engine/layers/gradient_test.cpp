@@ -344,8 +344,13 @@ TEST_CASE("layers that move cells have the gradient of their definition") {
       chain({8, 4, 6}, {convolution(8, 1, 1, Activation::Tanh), partitioner::Reorg{2, true}}));
   check_gradients(
       chain({3, 6, 9}, {convolution(5, 1, 1, Activation::Tanh), partitioner::SpaceToDepth{3}}));
-  check_gradients(
-      chain({3, 3, 4}, {convolution(5, 1, 1, Activation::Tanh), partitioner::Upsample{3, -0.5}}));
+  for (const bool bilinear : {false, true}) {
+    for (const Index stride : {2, 3}) {
+      check_gradients(chain(
+          {3, 3, 4},
+          {convolution(5, 1, 1, Activation::Tanh), partitioner::Upsample{stride, -0.5, bilinear}}));
+    }
+  }
   check_gradients(
       chain({3, 3, 4}, {convolution(20, 1, 1, Activation::Tanh), partitioner::ChannelShuffle{4}}));
 }

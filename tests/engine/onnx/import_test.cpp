@@ -482,6 +482,25 @@ TEST_CASE("channels of groups that are interleaved are a layer, others only lead
   });
 }
 
+TEST_CASE("a map made larger between its cells is imported where cells lie as in PyTorch") {
+  const auto resize = [](const char* mode, const char* places) {
+    return [=](SmallGraph& graph) {
+      graph.floats("scales", {1, 1, 3, 3})
+          .node("Resize", {"x", "", "scales"}, {"y"})
+          .with("mode", mode)
+          .with("coordinate_transformation_mode", places);
+    };
+  };
+  const std::string section = "[upsample]\nstride=3\nmode=bilinear\n";
+  check_sections(section, resize("linear", "half_pixel"));
+  check_sections(section, resize("linear", "pytorch_half_pixel"));
+  check_refused("(Resize): takes values between cells by 'align_corners'",
+                resize("linear", "align_corners"));
+  check_refused("(Resize): takes values between cells by 'asymmetric'",
+                resize("linear", "asymmetric"));
+  check_refused("(Resize): resizes by mode 'cubic'", resize("cubic", "half_pixel"));
+}
+
 TEST_CASE("operators that no section has are refused by node and name") {
   for (const char* const kind : {"Det", "PRelu", "Gelu", "Exp", "Softplus"}) {
     check_refused("node 'node_y' (" + std::string(kind) + "): ",

@@ -127,7 +127,8 @@ TEST_CASE("keys that are left out have Darknet's defaults") {
   CHECK(only_layer<MaxPool>("[maxpool]\nsize=3\n") == MaxPool{3, 1, 2});
   CHECK(only_layer<Connected>("[connected]\n").activation == Activation::Logistic);
   CHECK(only_layer<Dropout>("[dropout]\n").probability == 0.5);
-  CHECK(only_layer<Upsample>("[upsample]\n").stride == 2);
+  CHECK(only_layer<Upsample>("[upsample]\n") == Upsample{});
+  CHECK(only_layer<Upsample>("[upsample]\nmode=bilinear\n") == Upsample{.bilinear = true});
   CHECK(only_layer<Reorg>("[reorg]\n").stride == 1);
 }
 
@@ -393,6 +394,7 @@ TEST_CASE("layers and options that this program does not train are refused by na
   check_refused(kNet + "[cost]\ntype=L1\n", "m.cfg:6", {"L1", "sse"});
   check_refused(kNet + "[reorg]\nextra=1\n", "m.cfg:6", {"extra"});
   check_refused(kNet + "[upsample]\nstride=-2\n", "m.cfg:6", {"stride=-2"});
+  check_refused(kNet + "[upsample]\nmode=cubic\n", "m.cfg:6", {"mode=cubic", "bilinear"});
 }
 
 TEST_CASE("a [yolo] has the anchors of all heads, and those of its mask") {

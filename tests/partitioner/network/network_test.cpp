@@ -79,7 +79,7 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
     case 9:
       return Route{groups, draws.between(0, groups - 1)};
     case 10:
-      return Upsample{.stride = stride};
+      return Upsample{.stride = stride, .bilinear = draws.between(0, 1) == 1};
     case 11:
       return Reorg{stride, draws.between(0, 1) == 1};
     case 12:

@@ -189,6 +189,56 @@ TEST_CASE("a gradient that is assigned is one that is added to zeros, and no oth
   }
 }
 
+// Bilinear interpolation by its definition: two cells along each axis, clamped to the map.
+struct Neighbour {
+  Index cell = 0;
+  double share = 0;
+};
+std::vector<Neighbour> neighbours(Index out, Index stride, Index cells) {
+  const double place =
+      std::max((static_cast<double>(out) + 0.5) / static_cast<double>(stride) - 0.5, 0.0);
+  const auto first = static_cast<Index>(place);
+  const double part = place - static_cast<double>(first);
+  return {{first, 1 - part}, {std::min(first + 1, cells - 1), part}};
+}
+
+TEST_CASE("values between cells are those of the definition on any part, and their gradients add") {
+  for (const Index stride : {1, 2, 3, 4}) {
+    CAPTURE(stride);
+    Network network;
+    network.image = {18, 4, stride == 3 ? 1 : 5};
+    add_layer(network, partitioner::Upsample{stride, 1.0, true}, {kImage});
+    const engine::FinerGrid grid{stride, network.image.rows, network.image.cols};
+    const Region whole = whole_map(network, 0, 2);
+    PlainMap in = tests::random_map(whole_map(network, kImage, 2), 31);
+    PlainMap gradient = tests::random_map(whole, 32);
+    Draw draw(33);
+    for (int i = 0; i < 20; ++i) {
+      const Region region = i == 0 ? whole : tests::random_part(draw, whole);
+      const Region cells = required_input(network, 0, 0, region);
+      PlainMap expected(whole);
+      PlainMap expected_gradient(in.region);
+      tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+        for (const Neighbour& r : neighbours(row, stride, grid.rows)) {
+          for (const Neighbour& x : neighbours(col, stride, grid.cols)) {
+            expected.at(n, c, row, col) += -0.5 * r.share * x.share * in.at(n, c, r.cell, x.cell);
+            expected_gradient.at(n, c, r.cell, x.cell) +=
+                -0.5 * r.share * x.share * gradient.at(n, c, row, col);
+          }
+        }
+      });
+      Tensor<double> out(region);
+      const Tensor<double> held = tests::tensor_of<double>(in, cells);
+      engine::interpolate_forward(grid, -0.5, held.view(), region, out.view());
+      CHECK(tests::relative_difference<double>(out.view(), expected, region) < 1e-14);
+      Tensor<double> to(cells);
+      const Tensor<double> from = tests::tensor_of<double>(gradient, region);
+      engine::interpolate_backward(grid, -0.5, from.view(), region, cells, to.view());
+      CHECK(tests::relative_difference<double>(to.view(), expected_gradient, cells) < 1e-14);
+    }
+  }
+}
+
 TEST_CASE("the sum of two maps is a copy of one to which the other is added, on any part") {
   const Region map{{0, 2}, {0, 24}, {0, 6}, {0, 5}};
   PlainMap numbers = tests::random_map(map, 21);
