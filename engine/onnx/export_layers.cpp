@@ -52,6 +52,26 @@ std::vector<Index> axes(const partitioner::PerAxis& both) {
   return {both.rows, both.cols};
 }
 
+std::vector<Index> both_sides(const partitioner::PerAxis& before, const partitioner::PerAxis& end) {
+  return {before.rows, before.cols, end.rows, end.cols};
+}
+
+// OpenCV 4.6 has the same padding on both sides of a convolution, so others stand before it.
+GraphValue padded(GraphBuilder& graph, const GraphValue& in, const std::vector<Index>& pads) {
+  std::vector<Index> shape = in.shape;
+  shape[2] += pads[0] + pads[2];
+  shape[3] += pads[1] + pads[3];
+  const std::vector<Index> all{0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]};
+  return graph.node("Pad", {in, graph.integers("pads", all)}, std::move(shape));
+}
+
+// Of a transposed convolution: so much that the padding is the same on both sides, if there can be;
+// else as little as can be.
+Index output_padding(Index before, Index end, Index stride) {
+  const Index more = before - end;
+  return more >= 0 && more < stride ? more : std::max<Index>(-end, 0);
+}
+
 // What the epsilon of a BatchNormalization is; Darknet's form becomes one without.
 float epsilon_for(const NormRule& rule, LayerWeights& layer) {
   if (rule.form == NormForm::PyTorch) {
@@ -218,10 +238,11 @@ GraphValue LayerExporter::normalized(int layer,
 }
 
 GraphValue LayerExporter::value_of(const partitioner::Convolution& convolution, int layer) {
-  const GraphValue in = map(input_of(layer));
-  std::vector<Index> pads = axes(convolution.padding);
-  const std::vector<Index> after = axes(convolution.padding_end());
-  pads.insert(pads.end(), after.begin(), after.end());
+  GraphValue in = map(input_of(layer));
+  std::vector<Index> pads = both_sides(convolution.padding, convolution.padding_end());
+  if (convolution.more_padding != 0) {
+    in = padded(graph_, in, std::exchange(pads, {0, 0, 0, 0}));
+  }
   const auto product = [&](const std::vector<GraphValue>& parameters) {
     std::vector<GraphValue> inputs{in};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
@@ -246,7 +267,11 @@ GraphValue LayerExporter::value_of(const partitioner::Convolution& convolution, 
 
 GraphValue LayerExporter::value_of(const partitioner::Deconvolution& deconvolution, int layer) {
   const GraphValue in = map(input_of(layer));
+  const partitioner::PerAxis before = deconvolution.padding;
   const partitioner::PerAxis end = deconvolution.padding_end();
+  const partitioner::PerAxis added{
+      output_padding(before.rows, end.rows, deconvolution.stride.rows),
+      output_padding(before.cols, end.cols, deconvolution.stride.cols)};
   const auto product = [&](const std::vector<GraphValue>& parameters) {
     std::vector<GraphValue> inputs{in};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
@@ -256,13 +281,8 @@ GraphValue LayerExporter::value_of(const partitioner::Deconvolution& deconvoluti
         map_shape(layer),
         {{"kernel_shape", axes(deconvolution.size)},
          {"strides", axes(deconvolution.stride)},
-         {"pads",
-          std::vector<Index>{deconvolution.padding.rows,
-                             deconvolution.padding.cols,
-                             std::max<Index>(end.rows, 0),
-                             std::max<Index>(end.cols, 0)}},
-         {"output_padding",
-          std::vector<Index>{std::max<Index>(-end.rows, 0), std::max<Index>(-end.cols, 0)}}});
+         {"pads", both_sides(before, {end.rows + added.rows, end.cols + added.cols})},
+         {"output_padding", axes(added)}});
   };
   const GraphValue pre_activations = normalized(layer,
                                                 deconvolution.batch_normalize,

@@ -165,6 +165,24 @@ activation=logistic
 from=12
 scale_wh=1
 [dropout]
+[deconvolutional]
+batch_normalize=1
+filters=4
+size=3
+stride=2
+padding=1
+padding_end=0
+activation=leaky
+[channel_shuffle]
+groups=2
+[upsample]
+mode=bilinear
+[convolutional]
+filters=6
+size=5
+stride=4
+padding_end=1
+activation=leaky
 [connected]
 batch_normalize=1
 output=10
@@ -176,9 +194,9 @@ activation=linear
 temperature=2
 [cost]
 """
-OTHER_WEIGHTS = {1: (8, 3, 3, 3), 2: (8, 8, 1, 3), 3: (8, 4, 3, 3), 8: (6, 12, 3, 3), 11: (6, 6, 1, 1), 13: (1, 6, 1, 1), 16: (10, 576),
-                 17: (5, 10)}
-OTHER_NORMS = (1, 16)
+OTHER_WEIGHTS = {1: (8, 3, 3, 3), 2: (8, 8, 1, 3), 3: (8, 4, 3, 3), 8: (6, 12, 3, 3), 11: (6, 6, 1, 1), 13: (1, 6, 1, 1), 16: (4, 6, 3, 3),
+                 19: (6, 4, 5, 5), 20: (10, 576), 21: (5, 10)}
+OTHER_NORMS = (1, 16, 20)
 
 
 def compare_other_layers():
