@@ -63,7 +63,7 @@ Convolution random_convolution(Draw& draw, const MapShape& in, const NetworkWish
     convolution.groups = draw.between(2, 4);
     convolution.filters = convolution.groups * draw.between(1, 5);
   }
-  if (draw.chance(0.15)) {
+  if (wishes.of_graphs && draw.chance(0.3)) {
     convolution.more_padding = {draw.between(0, convolution.size.rows) - convolution.padding.rows,
                                 draw.between(0, 2) - std::min<Index>(convolution.padding.cols, 1)};
   }
@@ -95,14 +95,14 @@ partitioner::Deconvolution random_deconvolution(Draw& draw, const NetworkWishes&
   return layer;
 }
 
-partitioner::MaxPool random_max_pool(Draw& draw, bool of_detectors) {
+partitioner::MaxPool random_max_pool(Draw& draw, const NetworkWishes& wishes) {
   const Index size = draw.between(1, 5);
   partitioner::PerAxis stride = draw.chance(0.5) ? size : draw.between(1, 3);
-  if (of_detectors && draw.chance(0.3)) {
+  if (wishes.of_detectors && draw.chance(0.3)) {
     stride.cols = draw.between(1, 3);
   }
   partitioner::PerAxis padding = draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size);
-  if (of_detectors && draw.chance(0.3)) {
+  if (wishes.of_graphs && draw.chance(0.3)) {
     padding.cols = draw.between(0, size);
   }
   return {size, stride, padding};
@@ -147,33 +147,44 @@ class NetworkMaker {
     if (wishes_.of_detectors && draw_.chance(0.4)) {
       return add_detector_layer(map);
     }
+    if (wishes_.of_graphs && draw_.chance(0.4)) {
+      return add_graph_layer(map);
+    }
     const MapShape& in = network_.shape(map);
-    switch (draw_.between(0, 18)) {
+    switch (draw_.between(0, 15)) {
       case 0:
       case 1:
-        return try_layer(random_max_pool(draw_, wishes_.of_detectors), {map});
+        return try_layer(random_max_pool(draw_, wishes_), {map});
       case 2:
       case 3:
         return try_layer_of({map, random_map()}, [this] { return random_shortcut(); });
       case 4:
         return try_layer_of(random_maps(), [this] { return random_route(); });
       case 5:
-        return try_layer(random_upsample(), {map});
+        return try_layer(
+            partitioner::Upsample{draw_.between(2, 3), draw_.chance(0.5) ? 1.0 : -0.75}, {map});
       case 6:
         return try_layer(partitioner::Reorg{draw_.between(2, 3), draw_.chance(0.5)}, {map});
       case 7:
         return try_layer(partitioner::SpaceToDepth{draw_.between(2, 3)}, {map});
-      case 17:
-      case 18:
-        return try_layer(random_deconvolution(draw_, wishes_), {map});
-      case 16:
-        return try_layer(partitioner::ChannelShuffle{draw_.between(2, 4)}, {map});
       case 8:
         return try_layer(partitioner::Dropout{0.5}, {map});
       case 9:
         return try_layer(random_softmax(draw_), {map});
       default:
         return try_layer(random_convolution(draw_, in, wishes_), {map});
+    }
+  }
+
+  void add_graph_layer(int map) {
+    switch (draw_.between(0, 3)) {
+      case 0:
+        return try_layer(partitioner::ChannelShuffle{draw_.between(2, 4)}, {map});
+      case 1:
+        return try_layer(partitioner::Upsample{.stride = draw_.between(2, 3), .bilinear = true},
+                         {map});
+      default:
+        return try_layer(random_deconvolution(draw_, wishes_), {map});
     }
   }
 
@@ -238,12 +249,6 @@ class NetworkMaker {
       try_layer(partitioner::Softmax{}, {network_.size() - 1});
       try_layer(partitioner::Cost{}, {network_.size() - 1});
     }
-  }
-
-  partitioner::Upsample random_upsample() {
-    const Index stride = draw_.between(2, 3);
-    const double scale = draw_.chance(0.5) ? 1.0 : -0.75;
-    return {stride, scale, draw_.chance(0.5)};
   }
 
   partitioner::Shortcut random_shortcut() {

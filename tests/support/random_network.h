@@ -43,6 +43,9 @@ struct NetworkWishes {
   // Also what detectors have: dilation, several maps added, products of maps, layers with weights
   // for each cell, pools over channels and with two strides, and more activations.
   bool of_detectors = false;
+  // Also what imported graphs have: transposed convolutions, shuffled channels, values between
+  // cells, and borders that differ from side to side.
+  bool of_graphs = false;
   double frozen = 0;  // how often some of the first layers are, of random_case()
 };
 

@@ -53,7 +53,8 @@ TEST_CASE(
   const auto& rule = partitioner::kDarknetNorm;
   for (int i = 0; i < kRandomCases / 2; ++i) {
     const std::uint64_t seed = tests::case_seed(i, world.size()) + 900;
-    tests::RandomCase random = tests::random_case(seed, world.size(), {.of_detectors = i % 2 == 1});
+    tests::RandomCase random = tests::random_case(
+        seed, world.size(), {.of_detectors = i % 2 == 1, .of_graphs = i % 3 == 0});
     tests::Draw draw(seed);
     tests::draw_kernels(draw, random);
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
@@ -72,7 +73,8 @@ TEST_CASE(
   const Communicator world = Communicator::world();
   for (int i = 0; i < kRandomCases; ++i) {
     const std::uint64_t seed = tests::case_seed(i, world.size()) + 300;
-    tests::RandomCase random = tests::random_case(seed, world.size(), {.of_detectors = true});
+    tests::RandomCase random =
+        tests::random_case(seed, world.size(), {.of_detectors = true, .of_graphs = i % 2 == 0});
     tests::Draw draw(seed);
     tests::draw_kernels(draw, random);
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
