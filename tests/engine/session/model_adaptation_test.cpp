@@ -123,6 +123,25 @@ TEST_CASE("a detector gets classes, channels, anchors and a length that fit a da
   }
 }
 
+TEST_CASE("of a detector without anchors only what says the classes gets other channels") {
+  const TemporaryFolder folder;
+  const std::string data = write_boxes(folder);
+  const auto source = std::filesystem::path(TESSERA_SOURCE_DIR) / "models" / "yolox-nano.cfg";
+  const AdaptedModel adapted = adapt_model({.model = source, .data = data, .size = "64x64"});
+  const auto before = partitioner::read_model(source).network;
+  const auto after = partitioner::parse_model(adapted.text, "adapted").network;
+  Index parameters = 0;
+  for (int layer = 0; layer < after.size(); ++layer) {
+    const auto was = partitioner::layer_parameters(before, layer).weight;
+    const auto is = partitioner::layer_parameters(after, layer).weight;
+    CHECK((is.channels == was.channels || (was.channels == 80 && is.channels == 2)));
+    parameters += is.channels != was.channels ? 1 : 0;
+  }
+  CHECK(parameters == 3);
+  CHECK(mentions(adapted.changes, "classes=2, was 80"));
+  CHECK_FALSE(mentions(adapted.changes, "anchors"));
+}
+
 TEST_CASE("too few boxes leave anchors, and a head that no layer alone feeds is refused") {
   const TemporaryFolder folder;
   const std::string data = write_boxes(folder);

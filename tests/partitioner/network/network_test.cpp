@@ -106,14 +106,14 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
       return ChannelShuffle{groups};
     case 19:
       return RegionHead{.classes = draw_classes(draws), .anchors = {{1, 2}}};
-    case 21:
+    case 22:
       return YoloxHead{.classes = draw_classes(draws)};
     default:
       return GridHead{.side = 1, .boxes = 1, .classes = draw_classes(draws)};
   }
 }
 
-constexpr std::size_t kKinds = 23;
+constexpr std::size_t kKinds = 24;
 
 // A network whose last layer is of the given kind: layers 0 and 1 make maps of different shapes for
 // it to read.
