@@ -91,9 +91,10 @@ std::vector<std::string> notices_of(const Translation& translation, const Import
     return layer.learning.rate_factor == 0;
   });
   if (held > 0) {
-    notices.push_back(fmt::format(
-        "{} average pools are depthwise convolutions with learning_rate=0: their weights stay",
-        held));
+    notices.push_back(
+        fmt::format("{} average pools or products with constants are depthwise convolutions with "
+                    "learning_rate=0: their weights stay",
+                    held));
   }
   if (losses(model.network).empty()) {
     notices.emplace_back(

@@ -69,6 +69,42 @@ void translate_sum(Translation& translation, const onnx::NodeProto& node) {
   translation.put(node, 0, {.layer = layer, .shape = first.shape});
 }
 
+// Of a constant, one number for all channels or one for each: those of a depthwise convolution of
+// 1x1, which do not learn. `factor` makes them of the constant's.
+void multiply_channels(Translation& translation,
+                       const onnx::NodeProto& node,
+                       int from,
+                       double (*factor)(double)) {
+  const Value in = translation.values(node, from);
+  const Constant& constant = translation.constant(node, 1 - from, "constant");
+  const Index channels = translation.network().shape(in.layer).channels;
+  const std::size_t behind = in.shape.size() == 4 ? 3 : 1;  // dimensions from channels on
+  const bool by_channel = volume_of(constant.shape) == channels &&
+                          constant.shape.size() >= behind &&
+                          constant.shape[constant.shape.size() - behind] == channels;
+  const bool sees_channels = in.shape.size() > 1 && in.shape[1] == channels;
+  if (volume_of(constant.shape) != 1 && !(by_channel && sees_channels)) {
+    translation.refuse(node,
+                       fmt::format("multiplies a map of {} channels by {} numbers: expected one "
+                                   "number, or one for each channel",
+                                   channels,
+                                   sides(constant.shape)));
+  }
+  std::vector<double> factors = numbers_of<double>(constant);
+  std::transform(factors.begin(), factors.end(), factors.begin(), factor);
+  const partitioner::Convolution scale{
+      .filters = channels, .groups = channels, .activation = partitioner::Activation::Linear};
+  const int layer = translation.add(node, scale, {in.layer});
+  translation.parameters(layer) = {
+      .node = node.name(), .weight = {.shape = {channels, 1, 1, 1}, .numbers = std::move(factors)}};
+  translation.hold(layer);
+  translation.put(node, 0, {.layer = layer, .shape = in.shape});
+}
+
+void translate_quotient(Translation& translation, const onnx::NodeProto& node) {
+  multiply_channels(translation, node, 0, [](double divisor) { return 1 / divisor; });
+}
+
 // An activation is the product of a value and a factor that was computed from it.
 bool is_activation(Translation& translation, const onnx::NodeProto& node) {
   for (const int i : {0, 1}) {
@@ -91,7 +127,11 @@ void translate_product_of_maps(Translation& translation, const onnx::NodeProto& 
     return;
   }
   if (is_constant(translation, node, 0) || is_constant(translation, node, 1)) {
-    translation.refuse(node, "multiplies a map by a constant, which no section does");
+    multiply_channels(
+        translation, node, is_constant(translation, node, 0) ? 1 : 0, [](double number) {
+          return number;
+        });
+    return;
   }
   const Value a = translation.values(node, 0);
   const Value b = translation.values(node, 1);
@@ -321,6 +361,7 @@ void translate_space_to_depth(Translation& translation, const onnx::NodeProto& n
 constexpr OperatorRow kMapRows[] = {{"Add", translate_sum},
                                     {"Sum", translate_sum},
                                     {"Mul", translate_product_of_maps},
+                                    {"Div", translate_quotient},
                                     {"Resize", translate_resize},
                                     {"Upsample", translate_resize},
                                     {"Reshape", translate_reshape, true},

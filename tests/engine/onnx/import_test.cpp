@@ -459,6 +459,27 @@ TEST_CASE("the size of an input is the file's, or asked for") {
   CHECK(imported.net == "[net]\nbatch=32\nheight=10\nwidth=12\nchannels=4");
 }
 
+TEST_CASE("products with constants are depthwise convolutions that do not learn") {
+  const std::string section = "[convolutional]\nfilters=2\ngroups=2\nactivation=";
+  SmallGraph graph({1, 2, 2, 2});
+  graph.weights("w", {1, 2, 1, 1}).floats("four", {4}).weights("wide", {2, 2});
+  graph.node("Mul", {"w", "x"}, {"m"}).node("Div", {"m", "four"}, {"d"});
+  graph.node("Relu", {"d"}, {"y"}).output("y");
+  Imported imported;
+  import_to(imported, graph);
+  CHECK(imported.sections ==
+        section + "linear\nlearning_rate=0\n\n" + section + "relu\nlearning_rate=0\n");
+  CHECK(imported.tensor("layers.0.weight") == std::vector<float>{0.5F, 0.51F});
+  CHECK(imported.tensor("layers.1.weight") == std::vector<float>{0.25F, 0.25F});
+  check_refused("(Mul): multiplies a map of 4 channels by 8x6 numbers: expected one number",
+                [](SmallGraph& wide) {
+                  wide.weights("w", {8, 6}).node("Mul", {"x", "w"}, {"y"});
+                });
+  check_refused("a weight of node 'node_y' is inf", [](SmallGraph& zero) {
+    zero.floats("zero", {0}).node("Div", {"x", "zero"}, {"y"});
+  });
+}
+
 TEST_CASE("channels of groups that are interleaved are a layer, others only lead to outputs") {
   const auto shuffle = [](SmallGraph& graph, std::initializer_list<Index> perm) {
     graph.integers("apart", {1, 2, 2, 8, 6}).integers("whole", {1, -1, 8, 6});

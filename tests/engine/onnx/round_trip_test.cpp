@@ -97,7 +97,7 @@ TEST_CASE("what a network's file becomes computes the same, or is refused by the
 
 std::string model_file(const std::string& filters) {
   return "# mine\n[net]\nheight=8\nwidth=6\nchannels=2\n[convolutional]\nfilters=" + filters +
-         "\nsize=3\npad=1\nactivation=ramp\n[convolutional]\nfilters=2\nactivation=linear\n";
+         "\nsize=3\npad=1\nactivation=gelu\n[convolutional]\nfilters=2\nactivation=linear\n";
 }
 
 TEST_CASE("the model file in a file comes back, unless the graph has other weights by now") {
@@ -116,7 +116,7 @@ TEST_CASE("the model file in a file comes back, unless the graph has other weigh
   const NamedTensors back = read_back(folder / "m.safetensors", in);
   CHECK(tests::largest_difference(back.at("layers.1.weight"), in.at("layers.1.weight")) < 1e-6);
   for (const char* const text :
-       {"5", "no number"}) {  // the graph alone has a ramp that no section says
+       {"5", "no number"}) {  // the graph alone has a gelu that no section says
     CHECK_THROWS_AS(import(model_file(text)), InputError);
   }
 }
