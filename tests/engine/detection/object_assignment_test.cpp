@@ -20,11 +20,11 @@ using engine::HeadSite;
 using engine::kNoObject;
 using engine::TargetBox;
 
-constexpr Index kClasses = 2;
+constexpr Index kObjectClasses = 2;
 
 HeadSite site_of(Index rows, Index cols, Index stride, Index most_boxes = 90) {
-  return {partitioner::YoloxHead{.classes = kClasses, .most_boxes = most_boxes},
-          {5 + kClasses, rows, cols},
+  return {partitioner::YoloxHead{.classes = kObjectClasses, .most_boxes = most_boxes},
+          {5 + kObjectClasses, rows, cols},
           {3, rows * stride, cols * stride}};
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("only so many objects count, of classes that there are, and none that 
   TargetBox ignored = box;
   ignored.ignored = true;
   TargetBox unknown = box;
-  unknown.label = kClasses;
+  unknown.label = kObjectClasses;
   CHECK(objects_to_assign(site, {ignored, unknown, box, box, box}).size() == 2);
 }
 

@@ -148,9 +148,9 @@ TEST_CASE("an imported transposed convolution has its weights by output channels
   CHECK(weights[4] == doctest::Approx(0.62));  // and input channel 1: element 12 of the file
   CHECK(weights[8] == doctest::Approx(0.54));  // of output channel 1 and input channel 0
   const tests::TemporaryFolder folder;
-  import_onnx_weights(imported.folder / "m.onnx",
-                      partitioner::read_model(imported.folder / "m.cfg"),
-                      folder / "given.safetensors");
+  (void)import_onnx_weights(imported.folder / "m.onnx",
+                            partitioner::read_model(imported.folder / "m.cfg"),
+                            folder / "given.safetensors");
   CHECK(
       engine::SafetensorsReader(folder / "given.safetensors").read_all<float>("layers.0.weight") ==
       weights);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/cuts.h"
-#include "tests/support/random_tensors.h"
+#include "tests/support/random_network.h"
 #include <doctest/doctest.h>
 
 #include "engine/execution/execution.h"
@@ -54,7 +54,11 @@ Step step_of(const Network& network, const Communicator& world, Index passes) {
   auto& parameters = execution.parameters();
   parameters.initialize(7);
   parameters.clear_gradients();
-  const std::vector<double> pictures = tests::random_values(network.image.volume() * kImages, 11);
+  std::vector<double> pictures;
+  tests::Draw draw(11);
+  for (Index i = 0; i < network.image.volume() * kImages; ++i) {
+    pictures.push_back(static_cast<double>(draw.between(0, 1000)) / 1000);
+  }
   engine::LossSum total;
   engine::Pass pass;
   for (pass.number = 0; pass.number < passes; ++pass.number) {
