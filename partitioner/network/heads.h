@@ -121,7 +121,7 @@ inline constexpr double kCandidateStrides = 1.5;
 inline constexpr Index kCandidatesOfObject = 9;
 
 // Values of a box beside its classes.
-inline constexpr Index kBoxValues = 5;  // x, y, width, height, objectness
+inline constexpr Index kBoxValues = 5;          // x, y, width, height, objectness
 inline constexpr Index kObjectnessChannel = 4;  // of them
 
 [[nodiscard]] inline Index head_channels(const YoloHead& head) {

@@ -24,9 +24,9 @@ inline constexpr double kSingleErrorRatio =
 // differ by the same ratio of it, even if that is more than kDoubleBound.
 inline constexpr double kDoubleRounding = 0x1p-29;  // of what single precision rounds
 inline constexpr double kSingleFloor = 1e-5;        // errors that are not worth a ratio
-// A sign, an argmax or the object of a cell that rounding flips in one of two runs and not in the other moves gradients
-// by some percent of their largest element; where any did, that is the bound, and the number of
-// flips is shown.
+// A sign, an argmax or the object of a cell that rounding flips in one of two runs and not in the
+// other moves gradients by some percent of their largest element; where any did, that is the bound,
+// and the number of flips is shown.
 inline constexpr double kFlipBound = 0.1;
 
 struct EqualityLine {
