@@ -37,7 +37,7 @@ using partitioner::Transfer;
 using partitioner::TransferKind;
 
 constexpr int kScheduleCases = 24;
-constexpr Index kHeadBytes = 16;  // of what a rank tells the others with its loss
+constexpr Index kHeadBytes = 32;  // of what a rank tells the others with its loss
 
 struct Posted {
   double at_s = 0;

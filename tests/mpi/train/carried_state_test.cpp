@@ -172,6 +172,7 @@ TEST_CASE("layers that come to learn keep their values, and their optimizer stat
     CHECK(carried.values == begun.values);
     CHECK(std::count(carried.states.begin(), carried.states.end(), 0.0F) ==
           std::ssize(carried.states));
+    second.with_averages([&] { CHECK(learnt_here(second, true).values == begun.values); });
     CHECK(learnt_here(second, false).values == learnt_here(first, false).values);
     CHECK(learnt_here(second, false).states == learnt_here(first, false).states);
     DataLoader more_pictures(RandomPictures{3}, now, world);
