@@ -35,10 +35,11 @@ struct LossSum {
     by_objects.sum += more.by_objects.sum;
     by_objects.count += more.by_objects.count;
   }
-  // Over images, of which a loss is the mean, where each of them counts `of_image`.
-  [[nodiscard]] double mean(double of_image) const {
-    return total() * of_image + by_objects.sum / divisor(by_objects.count);
-  }
+  // The loss where each image counts `of_image`: one over their number for a mean.
+  [[nodiscard]] double mean(double of_image) const { return total() * of_image + object_mean(); }
+  // A sum over images that has that mean. Without objects it is total(), bit for bit.
+  [[nodiscard]] double sum_over(double images) const { return total() + object_mean() * images; }
+  [[nodiscard]] double object_mean() const { return by_objects.sum / divisor(by_objects.count); }
   // Without what is divided by objects.
   [[nodiscard]] double total() const {
     double total = sum;

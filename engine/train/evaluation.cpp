@@ -37,10 +37,10 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
       metric.accumulate(outputs, loader.targets());
     }
   }
-  if (std::isnan(loss + by_objects.mean(1))) {
+  if (std::isnan(loss + by_objects.object_mean())) {
     throw AgreedError("the loss is NaN: are some weights NaN?");
   }
-  result.loss = loss / static_cast<double>(result.pictures) + by_objects.mean(1);
+  result.loss = loss / static_cast<double>(result.pictures) + by_objects.object_mean();
   result.values = metric.result();
   for (MetricValue& value : result.values) {
     value.value = execution.communicator().share(value.value);

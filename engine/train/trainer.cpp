@@ -261,7 +261,7 @@ PassOutcome Trainer::outcome_of(const Pass& pass,
   const double images = static_cast<double>(options_.training.batch) /
                         static_cast<double>(options_.training.subdivisions) /
                         execution_.plan().copies();
-  mine.loss = {mine.loss.mean(1 / images) * images};
+  mine.loss = {mine.loss.sum_over(images)};
   if (mine.problem && mine.problem->kind == PassProblem::Kind::Images) {
     void_step_ = true;
     mine.loss = {};  // of whatever images were there
@@ -400,7 +400,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
           result.stop_signal = outcome.stop_signal;
         }
       });
-      expect_finite_loss(loss + by_objects.mean(1));
+      expect_finite_loss(loss + by_objects.object_mean());
       timed_phase(times, &StepTimes::backward_s, &StepTimes::backward_exchange_s, [&] {
         execution_.clear_output_gradient();
         if (!has_loss_) {
@@ -409,7 +409,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
         execution_.backward(pass);
       });
     }
-    result.loss = loss / static_cast<double>(options_.training.batch) + by_objects.mean(1);
+    result.loss = loss / static_cast<double>(options_.training.batch) + by_objects.object_mean();
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
     timed_phase(times, &StepTimes::update_s, &StepTimes::update_exchange_s, [&] { update(); });
   });
