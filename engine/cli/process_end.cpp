@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -29,7 +30,11 @@ void end_within(unsigned seconds) {
 void wait_until_read(int pipe) {
   constexpr double kLongest_s = 2;
   const double end_s = now_s() + kLongest_s;
+  struct stat kind = {};
   int unread = 0;
+  if (::fstat(pipe, &kind) != 0 || !S_ISFIFO(kind.st_mode)) {  // of others it says something else
+    return;
+  }
   while (::ioctl(pipe, FIONREAD, &unread) == 0 && unread > 0 && now_s() < end_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
