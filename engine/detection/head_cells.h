@@ -55,7 +55,7 @@ class HeadCells {
 }
 
 // Where objectness stands among the values of a box of a `yolo` or a `region`.
-inline constexpr Index kObjectness = 4;
+inline constexpr Index kObjectness = partitioner::kObjectnessChannel;
 
 [[nodiscard]] inline double logistic(double value) {
   return 1 / (1 + std::exp(-value));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kValueAxis = 2;  // of (N, boxes, values)
 constexpr Index kPlaces = 2;           // x, y; then width, height
-constexpr Index kObjectness = 4;
+constexpr Index kObjectness = partitioner::kObjectnessChannel;
 
 // Numbers for x and y of each box, or width and height.
 using Pairs = std::vector<float>;

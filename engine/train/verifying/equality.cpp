@@ -159,7 +159,7 @@ std::vector<float> gather_objects(Execution<T>& execution, int layer) {
   for (std::size_t n = 0; n < assigned.size(); ++n) {
     for (const AssignedCell& cell : assigned[n]) {
       objects.view().at(
-          static_cast<Index>(n), partitioner::kBoxValues - 1, cell.at.row, cell.at.col) =
+          static_cast<Index>(n), partitioner::kObjectnessChannel, cell.at.row, cell.at.col) =
           static_cast<T>(cell.object + 1);
     }
   }
