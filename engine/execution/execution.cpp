@@ -4,7 +4,6 @@
 
 #include "engine/execution/whole_maps.h"
 #include "partitioner/base/errors.h"
-#include "partitioner/network/losses.h"
 #include "partitioner/plan/image_shares.h"
 #include "partitioner/plan/sized_plan.h"
 
@@ -150,15 +149,12 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
 }
 
 // Losses over the cells that have got an object are divided by all of these in a step: what its
-// earlier passes have added to gradients is, too.
+// earlier passes have added to gradients is, too. In networks without such losses there are none.
 template <class T>
 void Execution<T>::count_objects(const Pass& pass, double cells) {
-  if (partitioner::assigned_heads(*network_).empty()) {
-    return;
-  }
   const double before = pass.number == 0 ? 0 : object_cells_;
   object_cells_ = before + cells;
-  if (pass.number > 0 && pass.training) {
+  if (pass.number > 0 && pass.training && cells > 0) {
     parameters_.scale_gradients(LossSum::divisor(before) / LossSum::divisor(object_cells_));
   }
 }
