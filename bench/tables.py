@@ -99,7 +99,7 @@ def kernels():
                  [[name, *(of[name, threads][method] for method in ("direct", "winograd") for threads in "12")] for name in passes]) + origin_words(path)
 
 
-def detectors():
+def peers_detectors():
     path = BENCH / "peers/detectors.csv"
     rows = []
     for (model, size, batch, threads), of in by(rows_of(path), lambda row: (row["model"], row["size"], row["batch"], row["threads"])).items():
@@ -959,7 +959,6 @@ def pi_detector():
 
 TABLES = {
     "pi-detector": pi_detector,
-    "pi-detector": pi_detector,
     "chaos-faults": chaos_faults,
     "chaos-runs": lambda: chaos_runs(BENCH / "chaos/runs.csv"),
     "chaos-minute": lambda: chaos_runs(BENCH / "chaos/minute-runs.csv"),
@@ -984,7 +983,7 @@ TABLES = {
     "fashion": fashion,
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
-    "peers-detectors": detectors,
+    "peers-detectors": peers_detectors,
     "kernels": kernels,
     "kernel-errors": kernel_errors,
     "layers": layers,

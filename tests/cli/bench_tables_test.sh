@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tables of the READMEs are those of the benches' result files, and bench/tables.py --check notices where they are not.
+# The tables of the READMEs are those of the benches' result files, and bench/tables.py --check notices where they are not. No bench in
+# Python has two functions, or two keys of a dictionary, of one name, of which the first counts for nothing.
 set -euo pipefail
 command -v python3 >/dev/null || exit 77
 folder=$(mktemp -d)
@@ -28,6 +29,27 @@ grep -qF bench/README.md "$folder/said" || fail 'the file that is not up to date
 python3 "$folder/bench/tables.py" >"$folder/said" 2>&1 || fail 'the tables cannot be written anew'
 check || fail 'tables that were just written are not up to date'
 grep -qF '| 1 | 12.34 % | 92.93 % |' "$folder/bench/README.md" || fail 'a changed result does not reach its table'
+
+python3 - bench/*.py bench/*/*.py >"$folder/said" <<'END' || fail 'there are names that stand for two things'
+import ast
+import collections
+import sys
+
+def names_of(node):
+    if isinstance(node, ast.Dict):
+        return [(key.value, key.lineno) for key in node.keys if isinstance(key, ast.Constant)]
+    body = node.body if isinstance(node, (ast.Module, ast.ClassDef)) else []
+    return [(each.name, each.lineno) for each in body if isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+
+twice = []
+for path in sys.argv[1:]:
+    for node in ast.walk(ast.parse(open(path, encoding="utf-8").read())):
+        names = names_of(node)
+        counts = collections.Counter(name for name, _ in names)
+        twice += [f"{path}:{line}: {name}" for name, line in names if counts[name] > 1]
+print("\n".join(twice))
+sys.exit(bool(twice))
+END
 
 # Rows as a bench writes them, two rounds of each partition: medians, ranges and what follows from them are computed.
 {
