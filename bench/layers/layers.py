@@ -15,220 +15,59 @@ if any(os.environ.get(name) != value for name, value in TUNED.items()):
 import argparse
 import csv
 import itertools
-import json
 import pathlib
 import re
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+import types
 
-import numpy
 import torch
-from torch.nn import functional
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from cfg_network import STATISTICS, Layer  # noqa: E402
+from torch_layers import exchanged, expect_same, forward_of, random_values  # noqa: E402
+
 SHIM_CHANNELS = 8  # of the image that convolutions make the maps of a layer with several inputs from
 MOST_ERROR = 1e-3  # Euclidean norm of the difference by that of PyTorch's: Winograd's rounding, and signs of activations that flip with it
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 COLUMNS = ["network", "layer", "count", "maps", "section", "batch", "forward_s", "backward_s", "torch_forward_s", "torch_backward_s", "torch_format",
            "times", "times_forward", "times_backward"]
 
-ACTIVATIONS = {
-    "linear": lambda x: x,
-    "relu": functional.relu,
-    "relu6": functional.relu6,
-    "leaky": lambda x: functional.leaky_relu(x, 0.1),
-    "logistic": torch.sigmoid,
-    "swish": functional.silu,
-    "mish": functional.mish,
-    "hard_mish": lambda x: x * torch.clamp(x / 2 + 1, 0, 1),
-}
 
-
-class Layer:
+class MeasuredLayer(Layer):
     """A row of layers.csv."""
 
     def __init__(self, row):
-        self.kind, *options = row["section"].split()
-        self.kind = self.kind.strip("[]")
-        self.options = dict(option.split("=") for option in options)
-        self.inputs = [tuple(map(int, shape.split("x"))) for shape in row["maps"].split("+")]
+        kind, *options = row["section"].split()
+        inputs = [tuple(map(int, shape.split("x"))) for shape in row["maps"].split("+")]
+        super().__init__(kind.strip("[]"), dict(option.split("=", 1) for option in options), inputs)
+        self.forward = forward_of(self)
         # That of the image is nobody's.
         self.input_gradient = row["layer"] != "0" or row["network"] == "others"
-        self.activation = self.options.get("activation", "logistic" if self.kind == "convolutional" else "linear")
-
-    def whole(self, key, default):
-        return int(self.options.get(key, default))
-
-    def normalized(self):
-        return self.whole("batch_normalize", 0) == 1
-
-    def parameters(self):
-        """Their names and shapes, of the layer by itself."""
-        if self.kind != "convolutional":
-            return {}
-        filters, size = self.whole("filters", 1), self.whole("size", 1)
-        shapes = {"weight": (filters, self.inputs[0][0] // self.whole("groups", 1), size, size), "bias": (filters,)}
-        if self.normalized():
-            shapes.update({"bn.scale": (filters,), "bn.mean": (filters,), "bn.variance": (filters,)})
-        return shapes
 
     def network(self):
-        """A model file whose last layer this is, and the shapes of its parameters by name."""
-        if len(self.inputs) == 1 and self.kind != "shortcut":
-            channels, height, width = self.inputs[0]
-            text, index, section = "", 0, dict(self.options)
-            if self.kind == "route":
-                text, index = f"[convolutional]\nfilters={channels}\nsize=1\nactivation=linear\n", 1
-                section["layers"] = "-1"
-        else:
-            text, index, places = "", 0, {}
-            height, width = max(shape[1:] for shape in self.inputs)
-            # The one that the layer follows comes last.
-            for number in [*range(1, len(self.inputs)), 0]:
-                filters = self.inputs[number][0]
-                text += f"[convolutional]\nfilters={filters}\nsize=1\nactivation=linear\n"
-                places[number] = index
-                index += 1
-                if self.inputs[number][1:] != (height, width):
-                    text += "[avgpool]\n"
-                    places[number] = index
-                    index += 1
-            section = dict(self.options)
-            if self.kind == "route":
-                section["layers"] = ",".join(str(places[number]) for number in range(len(self.inputs)))
-            else:
-                section["from"] = ",".join(str(places[number]) for number in range(1, len(self.inputs)))
-        self.image = (SHIM_CHANNELS if index else self.inputs[0][0], height, width)
-        shapes, channels = {}, self.image[0]
-        for layer, filters in enumerate(re.findall(r"filters=(\d+)|\[avgpool\]", text)):
-            if filters:
-                shapes[f"layers.{layer}.weight"] = (int(filters), channels, 1, 1)
-                shapes[f"layers.{layer}.bias"] = (int(filters),)
-                channels = int(filters)
-        shapes.update({f"layers.{index}.{name}": shape for name, shape in self.parameters().items()})
-        self.index = index
-        self.shims = text
-        net = f"[net]\nbatch=1\nheight={height}\nwidth={width}\nchannels={self.image[0]}\n"
-        return net + text + f"[{self.kind}]\n" + "".join(f"{key}={value}\n" for key, value in section.items()), shapes
+        """A model file whose last layer this is."""
+        channels, height, width = self.inputs[0]
+        shims, section = "", dict(self.options)
+        if self.kind in ("route", "shortcut", "sam", "scale_channels"):
+            channels, height, width = SHIM_CHANNELS, *map(max, list(zip(*self.inputs))[1:])
+            # A convolution makes each input; the one that the layer follows comes last.
+            for filters, rows, cols in [*self.inputs[1:], self.inputs[0]]:
+                shims += f"[convolutional]\nfilters={filters}\nstride_y={height // rows}\nstride_x={width // cols}\nactivation=linear\n"
+            others = [str(place) for place in range(len(self.inputs) - 1)]
+            section |= {"layers": ",".join(["-1", *others])} if self.kind == "route" else {"from": ",".join(others)}
+        net = f"[net]\nheight={height}\nwidth={width}\nchannels={channels}\n"
+        return net + shims + f"[{self.kind}]\n" + "".join(f"{key}={value}\n" for key, value in section.items())
 
-    def __call__(self, inputs, parameters):
-        """PyTorch's."""
-        x, *more = inputs
-        if self.kind == "convolutional":
-            size, dilation = self.whole("size", 1), self.whole("dilation", 1)
-            padding = (size - 1) * dilation // 2 if size % 2 and self.whole("pad", 0) else size // 2 if self.whole("pad", 0) else self.whole("padding", 0)
-            bias = None if self.normalized() else parameters["bias"]
-            x = functional.conv2d(x, parameters["weight"], bias, self.whole("stride", 1), padding, dilation, self.whole("groups", 1))
-            if self.normalized():
-                x = functional.batch_norm(x, parameters["bn.mean"], parameters["bn.variance"], parameters["bn.scale"], parameters["bias"], True, 0.1, 1e-5)
-        elif self.kind == "maxpool":
-            x = self.max_pool(x)
-        elif self.kind == "avgpool":
-            x = functional.adaptive_avg_pool2d(x, 1)
-        elif self.kind == "upsample":
-            x = functional.interpolate(x, scale_factor=self.whole("stride", 2), mode="nearest")
-        elif self.kind == "route" and more:
-            x = torch.cat(inputs, 1)
-        elif self.kind == "route":
-            part = x.shape[1] // self.whole("groups", 1)
-            # A view would leave the copy to the layer after it.
-            x = x[:, part * self.whole("group_id", 0) : part * (self.whole("group_id", 0) + 1)].clone()
-        elif self.kind in ("scale_channels", "sam"):
-            x = x * more[0]
-        elif self.kind == "shortcut":
-            for other in more:
-                both = min(x.shape[1], other.shape[1])
-                if both < x.shape[1]:
-                    other = functional.pad(other, (0, 0, 0, 0, 0, x.shape[1] - both))
-                x = x + other[:, : x.shape[1]]
-        else:
-            raise SystemExit(f"[{self.kind}] is not known here")
-        return ACTIVATIONS[self.activation](x)
-
-    def max_pool(self, x):
-        stride = self.whole("stride", 1)
-        size = self.whole("size", stride)
-        around = self.whole("padding", size - 1)
-        before = around // 2
-        after = [max(0, ((extent + around - size) // stride) * stride + size - before - extent) for extent in x.shape[2:]]
-        if after == [before, before]:
-            return functional.max_pool2d(x, size, stride, before)
-        if before or any(after):
-            x = functional.pad(x, (before, after[1], before, after[0]), value=float("-inf"))
-        return functional.max_pool2d(x, size, stride)
-
-    def whole_network(self, image, parameters):
-        """PyTorch's, from the image through the convolutions that make the layer's inputs."""
-        outputs, x = [], image
-        for layer, section in enumerate(re.findall(r"\[\w+\]", self.shims)):
-            if section == "[avgpool]":
-                x = functional.adaptive_avg_pool2d(x, 1)
-            else:
-                x = functional.conv2d(x, parameters[f"layers.{layer}.weight"], parameters[f"layers.{layer}.bias"])
-            outputs.append(x)
-        if not outputs:
-            inputs = [image]
-        else:
-            # As network() orders them; of a convolution and its [avgpool] the latter.
-            kinds = re.findall(r"\[\w+\]", self.shims)
-            ends = [output for i, output in enumerate(outputs) if kinds[i + 1 : i + 2] != ["[avgpool]"] or len(self.inputs) == 1]
-            inputs = [ends[-1], *ends[:-1]]
-            if self.kind == "scale_channels":
-                inputs = [outputs[-1], outputs[0]]
-        prefix = f"layers.{self.index}."
-        return self(inputs, {name[len(prefix) :]: value for name, value in parameters.items() if name.startswith(prefix)})
-
-
-def write_safetensors(path, tensors):
-    header, end, data = {}, 0, []
-    for name, values in tensors.items():
-        data.append(numpy.ascontiguousarray(values, dtype="<f4").tobytes())
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [end, end + len(data[-1])]}
-        end += len(data[-1])
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
-
-
-def read_safetensors(path):
-    content = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack_from("<Q", content)
-    found = {}
-    for name, entry in json.loads(content[8 : 8 + length]).items():
-        if name != "__metadata__":
-            begin, end = (8 + length + offset for offset in entry["data_offsets"])
-            found[name] = numpy.frombuffer(content[begin:end], "<f4").reshape(entry["shape"])
-    return found
-
-
-def random_parameters(shapes):
-    return {name: (1 + torch.rand(shape) if name.endswith("variance") else torch.rand(shape) - 0.5) for name, shape in shapes.items()}
-
-
-def check(layer, model, shapes, batch, program, folder):
-    """Throws unless both programs compute the same output and gradients, but for rounding."""
-    parameters = random_parameters(shapes)
-    image = (2 * torch.rand(batch, *layer.image) - 1).requires_grad_(True)
-    learnt = {name: value.requires_grad_(True) for name, value in parameters.items() if not name.endswith(("mean", "variance"))}
-    inputs = {name: value.detach().numpy().copy() for name, value in {"input": image, **parameters}.items()}
-    output = layer.whole_network(image, parameters)
-    gradient = 2 * torch.rand(output.shape) - 1
-    output.backward(gradient)
-    wanted = {"output": output, "input_gradient": image.grad, **{name: value.grad for name, value in learnt.items()}}
-    write_safetensors(folder / "in.safetensors", {**inputs, "output_gradient": gradient.numpy()})
-    subprocess.run([program, "gradients", model, "--in", folder / "in.safetensors", "--out", folder / "out.safetensors", "--precision", "single"], check=True,
-                   stdout=subprocess.DEVNULL)
-    found = read_safetensors(folder / "out.safetensors")
-    for name, tensor in wanted.items():
-        expected = tensor.detach().numpy().astype("f8")
-        error = numpy.linalg.norm(found[name].reshape(expected.shape) - expected) / max(numpy.linalg.norm(expected), 1e-30)
-        if not error <= MOST_ERROR:
-            raise SystemExit(f"{model.read_text()}: {name} is off by {error:.1e}")
+    def __call__(self, inputs, values):
+        output = self.forward(inputs, values)
+        # A view would leave the copy to the layer after it.
+        return output.clone() if self.kind == "route" and len(inputs) == 1 else output
 
 
 class TorchSteps:
@@ -236,13 +75,17 @@ class TorchSteps:
 
     def __init__(self, layer, batch, memory_format):
         self.layer = layer
-        self.parameters = random_parameters(layer.parameters())
-        self.parameters = {name: value.to(memory_format=memory_format) if value.dim() == 4 else value for name, value in self.parameters.items()}
-        self.leaves = [value.requires_grad_(True) for name, value in self.parameters.items() if name not in ("bn.mean", "bn.variance")]
+        self.values = types.SimpleNamespace()
+        self.leaves = []
+        for name, shape in layer.parameters().items():
+            values = exchanged(layer, name, random_values(name, shape))
+            values = values.to(memory_format=memory_format) if values.dim() == 4 else values
+            setattr(self.values, name, values)
+            self.leaves += [] if name in STATISTICS else [values.requires_grad_(True)]
         self.inputs = [(2 * torch.rand(batch, *shape) - 1).to(memory_format=memory_format) for shape in layer.inputs]
         if layer.input_gradient:
             self.leaves += [x.requires_grad_(True) for x in self.inputs]
-        output = layer(self.inputs, self.parameters)
+        output = layer(self.inputs, self.values)
         self.gradient = (2 * torch.rand(output.shape) - 1).to(memory_format=memory_format)
 
     def run(self, steps):
@@ -251,9 +94,10 @@ class TorchSteps:
             for leaf in self.leaves:
                 leaf.grad = None
             begin = time.perf_counter()
-            output = self.layer(self.inputs, self.parameters)
+            output = self.layer(self.inputs, self.values)
             middle = time.perf_counter()
-            output.backward(self.gradient)
+            if self.leaves:
+                output.backward(self.gradient)
             end = time.perf_counter()
             seconds.append((middle - begin, end - middle))
         return seconds
@@ -322,13 +166,12 @@ def main():
         out = csv.writer(file, lineterminator="\n")
         out.writerow(COLUMNS)
         for batch, row in itertools.product(arguments.batches, rows):
-            layer = Layer(row)
+            layer = MeasuredLayer(row)
             key = (batch, row["maps"], row["section"], layer.input_gradient)
             if key not in known:
-                text, shapes = layer.network()
                 model = pathlib.Path(scratch) / "layer.cfg"
-                model.write_text(text)
-                check(layer, model, shapes, batch, arguments.program, pathlib.Path(scratch))
+                model.write_text(layer.network(), encoding="utf-8")
+                expect_same(arguments.program, model, batch, "single", MOST_ERROR)
                 known[key] = measure(layer, model, batch, arguments.driver, arguments.seconds, arguments.rounds)
             found = known[key]
             numbers = [f"{value:.4g}" if isinstance(value, float) else value for value in found]

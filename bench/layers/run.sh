@@ -22,7 +22,7 @@ show_help() {
 Usage: bench/layers/run.sh [OPTION...]
 
 Forward and backward passes of single layers, with batch normalisation and activation, on one thread, in turn with PyTorch. What both
-compute is compared first. Writes a line of CSV for each layer and batch. With the defaults it takes half an hour.
+compute is compared first. Writes a line of CSV for each layer and batch. With the defaults it takes three quarters of an hour.
 
   --batches 'N...'      default: $batches
   --rounds N            turns that each program gets; default: $rounds
