@@ -82,6 +82,8 @@ def fashion():
 
 def peers(name, with_model):
     path = BENCH / "peers" / name
+    if not path.exists():
+        return NOT_MEASURED
     rows = []
     for (model, size, batch, threads), found in peers_of(path):
         milliseconds = [with_range(*(1e3 * value for value in found[which])) if found[which] else "" for which in ("tessera", "measured", "torch")]
@@ -120,11 +122,12 @@ def layer_kind(row):
     of = dict(option.split("=") for option in options)
     if kind != "[convolutional]":
         return kind
-    size, stride, groups = of.get("size", "1"), of.get("stride", "1"), int(of.get("groups", 1))
+    rows, cols = (of.get(f"size_{axis}", of.get("size", "1")) for axis in "yx")
+    stride, groups = of.get("stride", "1"), int(of.get("groups", 1))
     if row["maps"].endswith("x1x1"):
         return "1x1 on one cell"
     grouped = "" if groups == 1 else ", depthwise" if row["maps"].split("x")[0] == str(groups) else f", {groups} groups"
-    return (f"{size}x{size}" + grouped + ("" if stride == "1" else f", stride {stride}") + ("" if of.get("dilation", "1") == "1" else ", dilated")
+    return (f"{rows}x{cols}" + grouped + ("" if stride == "1" else f", stride {stride}") + ("" if of.get("dilation", "1") == "1" else ", dilated")
             + (", " + of["activation"] if row["network"] == "others" else ""))
 
 
@@ -983,6 +986,7 @@ TABLES = {
     "fashion": fashion,
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
+    "peers-yolox": lambda: peers("yolox.csv", True),
     "peers-detectors": peers_detectors,
     "kernels": kernels,
     "kernel-errors": kernel_errors,

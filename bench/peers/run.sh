@@ -20,6 +20,7 @@ any_blas=no
 figure=runs/peers.svg
 table=
 results=bench/peers/peers # where --commit-results copies them
+figure_of=$results        # results that are kept with a figure
 # shellcheck source=bench/results.sh
 . bench/results.sh
 
@@ -46,6 +47,7 @@ two cores; the machine should be otherwise idle.
   --figure FILE         default: $figure
   --table CSV           measures nothing; prints the table and draws the figure of existing measurements
   --commit-results      also copies CSV, origin and figure to $results.* and updates the tables in the READMEs
+  --results NAME        copies CSV and origin to NAME.* instead
   --quick               one size (the first), batch 1, one thread, 3 rounds of 3 steps; options after it still count
   --help                shows this help and exits
 HELP
@@ -139,10 +141,10 @@ report() {
   else
     say 'no figure: install python3-matplotlib.'
   fi
-  keep_results "$out" "$figure" "$results"
+  if [ "$results" = "$figure_of" ]; then keep_results "$out" "$figure" "$results"; else keep_results "$out" "$results"; fi
 }
 
-take_only_options 'models sizes batches threads rounds steps darknet-rounds program out figure table' "$@"
+take_only_options 'models sizes batches threads rounds steps darknet-rounds program out figure table results' "$@"
 if [ -n "$table" ]; then
   [ -r "$table" ] || fail "$table cannot be read: --table expects a CSV of earlier measurements."
   out=$table
@@ -175,4 +177,5 @@ for model in $models; do
   done
 done
 note_origin "$out"
+printf 'note: %s\n' "$about_torch" >>"${out%.csv}.origin"
 report
