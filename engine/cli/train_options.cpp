@@ -73,6 +73,10 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       ->excludes(resume);
   add_freeze(app, request.freeze, true);
   add_multi_scale(app, request.multi_scale);
+  add_count(app,
+            "--augment-variants",
+            request.augment_variants,
+            "augment each picture in N ways, in turn by epoch (default: anew in each epoch)");
   add_batch_norm(app,
                  request.batch_norm,
                  "batch statistics, running statistics, or each tile's own (not exact)");
@@ -95,7 +99,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
              "--progress",
              command.progress,
              {"auto", "line", "bar", "none"},
-             "one line per step, or a bar; auto: a bar on a terminal");
+             "auto: a bar on a terminal, else lines");
   add_choice<bool>(app,
                    "--monitor",
                    request.monitor,
@@ -115,7 +119,7 @@ void add_options(CLI::App& app, TrainCommand& command) {
            "--data-map FILE",
            request.data_map,
            "ranks hold their own data; FILE (from `tessera balance --out`) lists the samples to "
-           "move, before or during the first steps; {rank} in --data is the number of the rank");
+           "move; {rank} in --data is the rank's number");
   constexpr Index kMostSeconds = 86400;
   auto* rebalance = app.add_flag_callback(
       "--rebalance",

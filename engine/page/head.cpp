@@ -273,6 +273,7 @@ std::string facts_html(const RunData& run) {
     add_fact(rows, "Written to disk", written_text(info));
     add_fact(rows, "Images per step", whole_number(info.batch));
     add_fact(rows, "Seed", info.seed > 0 ? fmt::format("{}", info.seed) : "");
+    add_fact(rows, "Variants of each picture", whole_number(info.augment_variants));
     add_fact(rows, "Started", info.started);
     add_fact(rows, "Ended", info.ended);
     add_fact(rows, "Command", info.command);

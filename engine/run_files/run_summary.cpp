@@ -34,6 +34,7 @@ static auto fields_of(const RunSummary& /*summary*/) {
                     Field("epoch_steps", &RunSummary::epoch_steps),
                     Field("batch", &RunSummary::batch),
                     Field("seed", &RunSummary::seed),
+                    Field("augment_variants", &RunSummary::augment_variants, Absent::LeftOut),
                     Field("replicas", &RunSummary::replicas),
                     Field("sync", &RunSummary::sync),
                     Field("gradient_precision", &RunSummary::gradient_precision),

@@ -45,6 +45,7 @@ struct RunSummary {
   Index epoch_steps = 0;  // of each epoch; 0: unknown
   Index batch = 0;        // images of a step
   std::uint64_t seed = 0;
+  Index augment_variants = 0;           // of each picture; 0: another one in each epoch
   Index replicas = 0;                   // 0: unknown
   std::string sync = {};                // how these are synchronised
   std::string gradient_precision = {};  // how gradients travel

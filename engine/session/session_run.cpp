@@ -464,6 +464,7 @@ void SessionRun::begin_run_log() {
                      .epoch_steps = length_.epoch_steps,
                      .batch = setup_.training().batch,
                      .seed = setup_.seed(),
+                     .augment_variants = setup_.augment_variants(),
                      .replicas = plan.replicas.count,
                      .sync = to_text(plan.replicas.sync),
                      .gradient_precision = to_text(partition_.gradient_reduction.compression),

@@ -136,6 +136,7 @@ void for_each_field(Request& request, const Take& take) {
   take("schedule_steps", request.schedule_steps);
   take("freeze", request.freeze);
   take("multi_scale", request.multi_scale);
+  take("augment_variants", request.augment_variants);
   take("patience", request.patience);
   take("seed", request.seed);
   take("resume", request.resume);

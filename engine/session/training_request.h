@@ -67,6 +67,9 @@ struct TrainingRequest {
   // By how much the size of a detector's input changes, 0: not at all. Nothing: as in the run to
   // resume, else as the model file says.
   std::optional<double> multi_scale = {};
+  // In how many variants each picture is shown; 0: as in the run to resume, else as another one in
+  // each epoch.
+  Index augment_variants = 0;
   Index patience = 0;  // tests without a better one after which training ends; 0: no limit
   std::optional<std::uint64_t> seed = {};  // nothing: that of the checkpoint to resume, else 1
   // Checkpoint to go on from, or a run folder: then from its newest intact one.

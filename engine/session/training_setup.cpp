@@ -79,6 +79,17 @@ void expect_fitting_options(const TrainingRequest& request, bool chooses) {
   }
 }
 
+void expect_no_variants(Index variants, const TrainingRequest& request) {
+  if (variants > 0) {
+    throw AgreedError(fmt::format(
+        "{}--augment-variants {}: a variant is drawn by the number of its picture in the whole "
+        "data set, which ranks with data of their own do not know: leave out --data-map, or start "
+        "without variants",
+        request.augment_variants > 0 ? "" : request.resume + " was trained with ",
+        variants));
+  }
+}
+
 void say_what_is_not_exact(const std::vector<std::string>& words,
                            const Communicator& communicator,
                            const SessionObserver& observer) {
@@ -118,6 +129,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   kept_ = state_keeping(environment.state_folder, communicator);
   sizes_ = sizes_of_inputs(chooses);
   if (!request.data_map.empty()) {
+    expect_no_variants(augment_variants(), request);
     mapped_.emplace(request, batch_norm(), pass_images(), training_.subdivisions, communicator);
   }
   settle_partition(chooser);
@@ -344,6 +356,7 @@ std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> datase
     options.cache = caching_->cache();
     if (split == Split::Train) {
       options.passes = training_.subdivisions;
+      options.variants = augment_variants();
     }
     if (schedule_ && split == Split::Train) {
       options.sizes = std::make_shared<const InputSchedule>(*schedule_);
@@ -433,6 +446,11 @@ BatchNormMode TrainingSetup::batch_norm() const {
                                                      : BatchNormMode::Sync);
 }
 
+Index TrainingSetup::augment_variants() const {
+  return request_.augment_variants > 0 || !record_before_ ? request_.augment_variants
+                                                          : record_before_->augment_variants;
+}
+
 TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_digest) const {
   const partitioner::Replicas& replicas = partition_.replicas;
   return {.images = training_.batch,
@@ -448,6 +466,7 @@ TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_dig
           .sync = to_text(replicas.sync),
           .replicas = replicas.independent() ? replicas.count : 1,
           .multi_scale = sizes_ ? sizes_->factor() : 0,
+          .augment_variants = augment_variants(),
           .settings = training_settings(training_, model_.augmentation, model_.network),
           .inexact = inexact(partition_)};
 }

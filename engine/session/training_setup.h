@@ -50,6 +50,8 @@ class TrainingSetup {
   [[nodiscard]] const partitioner::Network& network() const { return model_.network; }
   [[nodiscard]] const partitioner::TrainingOptions& training() const { return training_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Of each picture; 0: another one in each epoch.
+  [[nodiscard]] Index augment_variants() const;
   // How pictures were prepared for the weights that training begins with; nothing without any.
   [[nodiscard]] const std::optional<Preparation>& before() const { return before_; }
   [[nodiscard]] const RenderingRules& rules() const { return rules_; }

@@ -123,6 +123,8 @@ refused_on 3 'missing.toml: ' "${fits[@]}" --data-map "$folder/missing.toml"
 refused_on 3 'layers 0 to 0 are cut into tiles, and each rank trains on its own pictures.*--data-parallel-from 0' "${mapped[@]}" --grid 1x3
 refused_on 3 'are cut by channels' "${mapped[@]}" --grid 1x1 --filter-parallel-from 2
 refused_on 3 'rank 0 reads for all' "${mapped[@]}" --reader 0
+refused_on 3 '--augment-variants 2: a variant is drawn by the number of its picture in the whole data set.*leave out --data-map' \
+  "${mapped[@]}" --augment-variants 2
 refused_on 3 'leave out --partition' "${mapped[@]}" --partition auto
 refused_on 3 '--skip-broken: a data map counts samples' "${mapped[@]}" --skip-broken
 # Only where there is something to take statistics of.

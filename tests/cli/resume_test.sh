@@ -80,6 +80,26 @@ expect 'no step is there twice' test "$(losses "$folder/one" | wc -l)" -eq 15
 train 1 models/lenet5.cfg half --steps 12 --resume "$folder/half/checkpoint.safetensors" --seed 4
 expect 'another seed is warned of' grep -q 'warning: .*--seed 3.*--seed 4' "$folder/err"
 
+# Variants of pictures: a run that goes on has as many as before, and they are the same.
+sed 's/^momentum=.*/&\nangle=7/; s/^flip=.*/flip=1/' models/lenet5.cfg >"$folder/varied.cfg"
+train 1 "$folder/varied.cfg" variants-whole --steps 20 --seed 3 --augment-variants 2
+train 4 "$folder/varied.cfg" variants-tiles --steps 20 --seed 3 --augment-variants 2 --grid 2x2
+expect 'variants: the losses are those of one rank' same_losses "$folder/variants-whole" "$folder/variants-tiles" 1e-4
+train 1 "$folder/varied.cfg" variants --steps 10 --seed 3 --augment-variants 2
+train 1 "$folder/varied.cfg" variants --steps 20 --resume "$folder/variants/checkpoint.safetensors"
+expect 'variants: the same checkpoint' same_bytes "$folder/variants-whole/checkpoint.safetensors" "$folder/variants/checkpoint.safetensors"
+expect 'variants: the checkpoint has their number' grep -qa '\\"augment_variants\\":2' "$folder/variants/checkpoint.safetensors"
+expect 'variants: so has run.json' grep -q '"augment_variants": 2' "$folder/variants/run.json"
+train 1 "$folder/varied.cfg" variants --steps 25 --resume "$folder/variants/checkpoint.safetensors" --augment-variants 1
+expect 'another number of variants is said' grep -q 'warning: .*was trained with --augment-variants 2, now it is 1$' "$folder/err"
+expect 'and nothing else' test "$(grep -c 'warning: .*was trained' "$folder/err")" -eq 1
+for none in 0 -1 1.5; do
+  refused "^tessera: --augment-variants: \"$none\" is not an integer from 1" train models/lenet5.cfg --data "$data" --run "$folder/none" --augment-variants "$none"
+done
+train 1 "$folder/varied.cfg" each-anew --steps 20 --seed 3
+expect 'without variants others are shown' test "$(losses "$folder/each-anew")" != "$(losses "$folder/variants-whole")"
+expect 'without variants nothing says so' test "$(cat "$folder/each-anew/run.json" "$folder/each-anew/checkpoint.safetensors" | grep -ca augment_variants)" -eq 0
+
 # Half a last line, as a power cut leaves it, is left out, and that is said once and kept as an event.
 train 2 models/lenet5.cfg cut --steps 6 --grid 1x2
 truncate -s -9 "$folder/cut/metrics.jsonl"

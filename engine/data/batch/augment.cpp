@@ -236,6 +236,30 @@ void check_rules(const RenderingRules& rules, const std::string& where) {
   check_convention(rules.convention, rules.input.channels, where);
 }
 
+bool varies_pictures(const RenderingRules& rules, const std::optional<MapShape>& all) {
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  const partitioner::Crop crop = rules.crop.value_or(partitioner::Crop{});
+  const bool colours = options.hue != 0 || options.saturation != 1 || options.exposure != 1 ||
+                       crop.saturation != 1 || crop.exposure != 1;
+  if (options.flip || crop.flip || (colours && rules.input.channels == 3)) {
+    return true;
+  }
+  if (rules.detects) {
+    const bool joins = options.mosaic ? options.mosaic_share > 0 : options.mixup;
+    return joins || options.jitter != 0 || options.resize != 1;
+  }
+  const MapShape& map = rules.picture;
+  const auto [least, most] = short_sides(rules);
+  const bool scales = std::min(map.rows, map.cols) != least || least != most || options.aspect != 1;
+  const bool turns = options.angle != 0 || crop.angle != 0;
+  const auto same_size = [&map](const MapShape& other) {
+    return other.rows == map.rows && other.cols == map.cols;
+  };
+  const bool shifts = options.crop_padding != 0 || !same_size(rules.input) || !all ||
+                      !same_size(*all);  // what exceeds the map is divided at random
+  return scales || turns || shifts;
+}
+
 Augmentation centre_crop(const RenderingRules& rules, const MapShape& picture) {
   const MapShape& map = rules.picture;
   Placement place;

@@ -3,7 +3,9 @@
 //
 // Everything random is drawn by global position (seed, epoch, place in it), and every cell
 // of the input is computed from the picture on its own: any rank renders any region of any picture
-// alone, and gets the bits that another rank gets for the same cells.
+// alone, and gets the bits that another rank gets for the same cells. Where pictures have a fixed
+// number of variants, the number of the variant stands for the epoch and the picture's for the
+// place.
 //
 // Continuous coordinates: the centre of the top-left cell is (0.5, 0.5). Between centres values are
 // bilinear; outside the picture everything is 0, or grey for detectors.
@@ -64,6 +66,11 @@ struct ChannelValues {
 
 // Throws InputError that starts with `where` (the model file) if the rules cannot be followed.
 void check_rules(const RenderingRules& rules, const std::string& where);
+
+// Whether a picture may look different each time that it is trained on. `all`: the shape of all
+// pictures; nothing where they may have several.
+[[nodiscard]] bool varies_pictures(const RenderingRules& rules,
+                                   const std::optional<partitioner::MapShape>& all);
 
 // What happens to one picture. Cell (row, col) of the input, its column mirrored first where
 // `mirrored`, shows the picture at

@@ -20,6 +20,8 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
   check_rules(options_.rules, model);
   expects(!options_.rules.detects || options_.shares == nullptr,
           "a detector's data set does not lie in parts");
+  expects(options_.variants == 0 || options_.shares == nullptr,
+          "variants are drawn by the number of a picture in the whole data set");
   if (options_.sizes) {
     expects(options_.rules.detects && options_.split == Split::Train,
             "inputs change their size in a detector's training");
@@ -35,6 +37,11 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
     rules.augmentation.mixup = false;
   }
   detail_ = needed_detail(rules_.back());
+  const BytePictures* bytes = dataset_.byte_pictures();
+  const bool varied =
+      varies() && varies_pictures(options_.rules,
+                                  bytes != nullptr ? std::optional(bytes->shape) : std::nullopt);
+  variants_ = varied ? options_.variants : 1;
   if (!options_.leaving.empty()) {
     auto next = options_.leaving.begin();
     for (Index item = 0; item < dataset_.size(); ++item) {
@@ -112,13 +119,30 @@ BatchSource::Moment BatchSource::moment(Index step, Index position) const {
   return {place / size, place % size};
 }
 
+BatchSource::Moment BatchSource::drawn_by(Index step, Index position) const {
+  const Moment moment = this->moment(step, position);
+  return options_.variants > 0 ? Moment{moment.epoch % options_.variants, item(step, position)}
+                               : moment;
+}
+
+std::vector<BatchSource::ShownImage> BatchSource::shown_images(Index step) const {
+  const partitioner::AugmentationOptions& rules = options_.rules.augmentation;
+  const bool plain = (rules.mosaic || rules.mixup) && has_ended_mosaic(step);
+  std::vector<ShownImage> shown;
+  for (const Index item : items(step)) {
+    const Index epoch = moment(step, std::ssize(shown)).epoch;
+    shown.push_back(item < 0 ? ShownImage()
+                             : ShownImage{item, variants_ > 0 ? epoch % variants_ : epoch, plain});
+  }
+  return shown;
+}
+
 const RenderingRules& BatchSource::rules(Index step) const {
-  const Index of_training = step / options_.passes;
-  const std::vector<RenderingRules>& all = of_training < mosaic_until_ ? rules_ : single_rules_;
+  const std::vector<RenderingRules>& all = has_ended_mosaic(step) ? single_rules_ : rules_;
   if (!options_.sizes) {
     return all.front();
   }
-  const partitioner::InputSize& size = options_.sizes->at(of_training);
+  const partitioner::InputSize& size = options_.sizes->at(step / options_.passes);
   return *std::find_if(all.begin(), all.end(), [&size](const RenderingRules& rules) {
     return partitioner::size_of(rules.input) == size;
   });
@@ -129,7 +153,7 @@ std::vector<BatchSource::Part> BatchSource::parts_of(Index step, Index position,
   if (item < 0 || !options_.rules.detects || !varies()) {
     return parts;
   }
-  const auto [epoch, place] = moment(step, position);
+  const auto [epoch, place] = drawn_by(step, position);
   const int pictures = pictures_at(rules(step), options_.seed, epoch, place);
   for (int number = 1; number < pictures; ++number) {
     parts.push_back(
@@ -143,7 +167,7 @@ PictureWindow BatchSource::window_of(Index step, const Part& part) const {
   if (!rules.detects || !varies()) {
     return {{0, rules.input.rows}, {0, rules.input.cols}, 1};
   }
-  const auto [epoch, place] = moment(step, part.position);
+  const auto [epoch, place] = drawn_by(step, part.position);
   return window_at(rules, options_.seed, epoch, place, part.number);
 }
 
@@ -154,7 +178,7 @@ Augmentation BatchSource::augmentation_of(Index step,
   if (!varies()) {
     return rules.detects ? whole_picture(rules, picture) : centre_crop(rules, picture);
   }
-  const auto [epoch, place] = moment(step, part.position);
+  const auto [epoch, place] = drawn_by(step, part.position);
   return rules.detects ? place_picture(rules, picture, options_.seed, epoch, place, part.number)
                        : draw_augmentation(rules, picture, options_.seed, epoch, place);
 }

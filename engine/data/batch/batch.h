@@ -48,6 +48,11 @@ struct BatchOptions {
   std::shared_ptr<const InputSchedule> sizes = nullptr;
   Index passes = 1;  // of a step of the training; a batch is what a pass takes
 
+  // In how many variants training shows each picture: in epoch e, counted from 0, as variant
+  // e mod `variants`, which is drawn by the picture's number. 0: as another one in each epoch. The
+  // data set does not lie in parts.
+  Index variants = 0;
+
   // Keeps decoded pictures; null: each is decoded whenever it is read.
   std::shared_ptr<PictureCache> cache = nullptr;
 
@@ -78,6 +83,22 @@ class BatchSource {
 
   // How many of them are items, not -1.
   [[nodiscard]] Index valid(Index step) const;
+
+  // In how many variants a picture is shown; 0: in each epoch as another one, whose number is that
+  // of the epoch. 1 where nothing varies: in testing, and by rules that vary nothing.
+  [[nodiscard]] Index variants() const { return variants_; }
+
+  // What an image shows. Images of one size that are equal in all of this have the same pixels and
+  // boxes.
+  struct ShownImage {
+    Index item = -1;     // its first picture; -1: none
+    Index variant = 0;   // of that picture
+    bool plain = false;  // of one picture alone, where it might have more but for end_mosaic()
+    friend bool operator==(const ShownImage&, const ShownImage&) = default;
+  };
+
+  // Those of items(step).
+  [[nodiscard]] std::vector<ShownImage> shown_images(Index step) const;
 
   // The targets of items(step); a label is a class index of the data set. Boxes are those of the
   // images as they are rendered. Reads the headers of pictures whose proportions are kept.
@@ -121,6 +142,11 @@ class BatchSource {
   [[nodiscard]] std::optional<Picture> read(Index item, bool waits) const;
   [[nodiscard]] std::vector<Index> items_of_shares(Index step) const;
   [[nodiscard]] Moment moment(Index step, Index position) const;
+  // By what it is augmented: with variants, their number and the picture's.
+  [[nodiscard]] Moment drawn_by(Index step, Index position) const;
+  [[nodiscard]] bool has_ended_mosaic(Index step) const {
+    return step / options_.passes >= mosaic_until_;
+  }
   [[nodiscard]] bool varies() const { return options_.split == Split::Train; }
   // Of an image whose first picture is `item`.
   [[nodiscard]] std::vector<Part> parts_of(Index step, Index position, Index item) const;
@@ -144,6 +170,7 @@ class BatchSource {
   std::vector<RenderingRules> rules_;
   std::vector<RenderingRules> single_rules_;
   Index mosaic_until_ = std::numeric_limits<Index>::max();
+  Index variants_ = 0;
   Detail detail_;
   std::vector<Index> staying_;  // items of the data set, where some are leaving
 };

@@ -60,6 +60,9 @@ std::string to_json(const TrainingRecord& record) {
   if (record.multi_scale != 0) {
     json["multi_scale"] = record.multi_scale;
   }
+  if (record.augment_variants != 0) {
+    json["augment_variants"] = record.augment_variants;
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -84,6 +87,7 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
               .sync = record.at("sync").get<std::string>(),
               .replicas = record.value("replicas", Index{1}),
               .multi_scale = record.value("multi_scale", 0.0),
+              .augment_variants = record.value("augment_variants", Index{0}),
               .settings = record.value("settings", TrainingSettings()),
               .inexact = record.at("inexact").get<std::vector<std::string>>()};
   } catch (const Json::exception&) {
@@ -96,7 +100,7 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
   }
   const Index passes = std::max<Index>(parsed.subdivisions, 1);
   if ((factor != 0 && !scales) || parsed.images < 1 || parsed.subdivisions < 0 ||
-      parsed.images % passes != 0) {
+      parsed.images % passes != 0 || parsed.augment_variants < 0) {
     throw damaged();
   }
   return parsed;
@@ -195,6 +199,12 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
     compare("--subdivisions", before.subdivisions, now.subdivisions);
   }
   compare("--multi-scale", multi_scale_text(before.multi_scale), multi_scale_text(now.multi_scale));
+  if (before.augment_variants == 0 && now.augment_variants > 0) {
+    found.push_back(
+        fmt::format("was trained without --augment-variants, now it is {}", now.augment_variants));
+  } else {
+    compare("--augment-variants", before.augment_variants, now.augment_variants);
+  }
   if (auto settings = settings_difference(before.settings, now.settings)) {
     found.push_back(std::move(*settings));
   }

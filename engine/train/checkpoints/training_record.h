@@ -31,6 +31,7 @@ struct TrainingRecord {
   std::string sync;
   Index replicas = 1;                // that take steps of their own; 1 where all take the same
   double multi_scale = 0;            // by how much the size of the input changes; 0: not at all
+  Index augment_variants = 0;        // of each picture; 0: another one in each epoch
   TrainingSettings settings = {};    // of the model file; empty: unknown
   std::vector<std::string> inexact;  // what is not exact in any part of the run, a phrase each
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;

@@ -41,6 +41,7 @@ engine::RunSummary some_summary() {
   summary.epoch_steps = 10;
   summary.batch = 4;
   summary.seed = 3;
+  summary.augment_variants = 2;
   summary.training_pictures = 40;
   summary.class_names = {"a", "b\n"};
   summary.ranks = {{0, "pi1", 4}, {1, "pi2", 2}};
@@ -58,6 +59,7 @@ TEST_CASE("run.json says what was started, and how it ended first") {
   CHECK(data.state == RunState::Interrupted);  // nobody has the folder
   CHECK(data.info->first_step == 6);
   CHECK(data.info->last_step == 20);
+  CHECK(data.info->augment_variants == 2);
   CHECK(data.info->class_names == std::vector<std::string>{"a", "b\n"});
   REQUIRE(data.info->ranks.size() == 2);
   CHECK(data.info->ranks[1].host == "pi2");

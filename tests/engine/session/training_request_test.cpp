@@ -18,7 +18,7 @@ using nlohmann::json;
 // Each field of a request, and none as it is by default.
 constexpr const char* kAllFields = R"({
   "model": "my model's.cfg", "data": "pictures", "data_map": "map.toml", "run": "a\nb", "steps": 7, "epochs": 8, "batch": 9,
-  "subdivisions": 3, "schedule_steps": 70, "freeze": "weights", "multi_scale": 0.0, "patience": 4, "seed": 18446744073709551615,
+  "subdivisions": 3, "schedule_steps": 70, "freeze": "weights", "multi_scale": 0.0, "augment_variants": 12, "patience": 4, "seed": 18446744073709551615,
   "resume": "checkpoint.safetensors", "weights": "yolo.weights", "batch_norm": "per-tile", "local_after": 5, "mean": [0.5, 0.25],
   "stddev": [2.0], "checkpoint_every": 11, "replace": true, "evaluate": false, "skip_broken": true, "allow_unlabelled": true,
   "cache": {"place": "folder", "folder": "cache"}, "rebalance_window_s": 0.1, "monitor": false,
@@ -63,9 +63,39 @@ std::size_t fields_of(const TrainingRequest& request) {
                aa,
                bb,
                cc,
-               dd] = request;
-  const auto all = std::tie(
-      a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd);
+               dd,
+               ee] = request;
+  const auto all = std::tie(a,
+                            b,
+                            c,
+                            d,
+                            e,
+                            f,
+                            g,
+                            h,
+                            i,
+                            j,
+                            k,
+                            l,
+                            m,
+                            n,
+                            o,
+                            p,
+                            q,
+                            r,
+                            s,
+                            t,
+                            u,
+                            v,
+                            w,
+                            x,
+                            y,
+                            z,
+                            aa,
+                            bb,
+                            cc,
+                            dd,
+                            ee);
   return std::tuple_size_v<decltype(all)>;
 }
 

@@ -341,3 +341,57 @@ TEST_CASE("rules that cannot be followed are refused with the model's name") {
   rules.convention = {{std::nanf("")}, {}};
   CHECK(has(refusal(rules), "net.cfg: a mean"));
 }
+
+TEST_CASE("pictures vary by each rule that draws at random, and by no other") {
+  using Rules = RenderingRules;
+  using Changes = std::vector<void (*)(Rules&)>;
+  const auto varies = [](const Rules& rules) { return varies_pictures(rules, rules.picture); };
+  const auto check = [&](const Changes& changes, bool detects, bool expected) {
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      CAPTURE(i);
+      Rules rules = plain_rules({3, 8, 8});
+      rules.detects = detects;
+      rules.augmentation.jitter = 0;
+      CHECK(!varies(rules));
+      changes[i](rules);
+      CHECK(varies(rules) == expected);
+    }
+  };
+  const Changes of_all{[](Rules& rules) { rules.augmentation.flip = true; },
+                       [](Rules& rules) { rules.augmentation.hue = 0.1; },
+                       [](Rules& rules) { rules.augmentation.saturation = 1.5; },
+                       [](Rules& rules) { rules.augmentation.exposure = 1.5; },
+                       [](Rules& rules) { rules.crop = partitioner::Crop{.flip = true}; },
+                       [](Rules& rules) { rules.crop = partitioner::Crop{.saturation = 1.5}; },
+                       [](Rules& rules) { rules.crop = partitioner::Crop{.exposure = 1.5}; }};
+  const Changes of_classes{[](Rules& rules) { rules.augmentation.angle = 5; },
+                           [](Rules& rules) { rules.augmentation.aspect = 1.5; },
+                           [](Rules& rules) { rules.augmentation.min_crop = 6; },
+                           [](Rules& rules) { rules.augmentation.max_crop = 9; },
+                           [](Rules& rules) { rules.augmentation.crop_padding = 1; },
+                           [](Rules& rules) { rules.crop = partitioner::Crop{.angle = 5}; },
+                           [](Rules& rules) { rules.picture.rows = 9; }};
+  const Changes of_detectors{[](Rules& rules) { rules.augmentation.jitter = 0.1; },
+                             [](Rules& rules) { rules.augmentation.resize = 1.5; },
+                             [](Rules& rules) { rules.augmentation.mosaic = true; },
+                             [](Rules& rules) { rules.augmentation.mixup = true; }};
+  check(of_all, false, true);
+  check(of_all, true, true);
+  check(of_classes, false, true);
+  check(of_classes, true, false);
+  check(of_detectors, false, false);
+  check(of_detectors, true, true);
+  // What a picture has more than the input is cut off at random.
+  CHECK(varies_pictures(plain_rules({3, 8, 8}), MapShape{3, 8, 9}));
+  CHECK(varies_pictures(plain_rules({3, 8, 8}), std::nullopt));
+  Rules grey = plain_rules({1, 8, 8});
+  grey.augmentation.hue = 0.1;
+  CHECK(!varies(grey));
+  Rules never = plain_rules({3, 8, 8});
+  never.detects = true;
+  never.augmentation.jitter = 0;
+  never.augmentation.mosaic = true;
+  never.augmentation.mixup = true;
+  never.augmentation.mosaic_share = 0;
+  CHECK(!varies(never));
+}

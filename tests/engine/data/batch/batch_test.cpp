@@ -23,7 +23,8 @@ namespace {
 constexpr partitioner::MapShape kInput{3, 8, 8};
 
 // `size` pictures, larger than the input by one row; labels 0 to 9 in turn.
-BatchSource source(Index size, Index batch, Split split, std::uint64_t seed = 1) {
+BatchSource source(
+    Index size, Index batch, Split split, std::uint64_t seed = 1, Index variants = 0) {
   engine::BytePictures pictures;
   pictures.shape = {3, 9, 8};
   pictures.pixels = tests::random_bytes(size * pictures.shape.volume(), 77);
@@ -39,6 +40,7 @@ BatchSource source(Index size, Index batch, Split split, std::uint64_t seed = 1)
   options.batch = batch;
   options.seed = seed;
   options.split = split;
+  options.variants = variants;
   return {engine::Dataset(std::move(pictures), "made", 3), options, "net.cfg"};
 }
 
@@ -208,6 +210,70 @@ TEST_CASE("the same seed gives the same batch and another seed another") {
   CHECK(first != other);
 }
 
+TEST_CASE("a variant of a picture is drawn by seed, picture and its number, whatever the batch") {
+  constexpr Index kSize = 10;
+  const Region one{{0, 1}, {0, 3}, {0, 8}, {0, 8}};
+  for (const Index variants : {0, 1, 3}) {
+    for (const Index batch : {4, 7, 25}) {  // epochs end within a batch
+      CAPTURE(variants);
+      CAPTURE(batch);
+      const BatchSource batches = source(kSize, batch, Split::Train, 6, variants);
+      CHECK(batches.variants() == variants);
+      for (Index place = 0; place < 6 * kSize; ++place) {
+        const Index step = place / batch;
+        const Index position = place % batch;
+        const Index epoch = place / kSize;
+        const Index item = engine::shuffled_item(kSize, 6, epoch, place % kSize);
+        const Index variant = variants > 0 ? epoch % variants : epoch;
+        CHECK(batches.shown_images(step)[static_cast<std::size_t>(position)] ==
+              BatchSource::ShownImage{item, variant, false});
+        Region region = one;
+        region.images = {position, position + 1};
+        std::vector<float> found(static_cast<std::size_t>(one.volume()));
+        std::vector<float> expected = found;
+        (void)batches.read_region(step, region, found);
+        const engine::Picture picture = batches.dataset().read(item, batches.detail());
+        const engine::RenderingRules& rules = batches.rules(step);
+        const auto drawn = draw_augmentation(
+            rules, picture.shape, 6, variant, variants > 0 ? item : place % kSize);
+        render(picture, drawn, rules, one, expected);
+        REQUIRE(found == expected);
+        if (variants > 1) {
+          render(picture,
+                 draw_augmentation(rules, picture.shape, 6, (variant + 1) % variants, item),
+                 rules,
+                 one,
+                 expected);
+          CHECK(found != expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("where nothing varies there is one variant of a picture, whatever is asked for") {
+  const auto variants = [](Split split, const partitioner::MapShape& shape, bool flip) {
+    engine::BytePictures pictures;
+    pictures.shape = shape;
+    pictures.pixels = tests::random_bytes(shape.volume(), 77);
+    BatchOptions options;
+    options.rules.input = kInput;
+    options.rules.picture = kInput;
+    options.rules.augmentation.flip = flip;
+    options.split = split;
+    options.variants = 3;
+    return BatchSource(engine::Dataset(std::move(pictures), "made", 3), options, "net.cfg")
+        .variants();
+  };
+  CHECK(variants(Split::Train, {1, 8, 8}, false) == 1);
+  CHECK(variants(Split::Train, {3, 8, 8}, true) == 3);
+  CHECK(variants(Split::Train, {3, 9, 8}, false) == 3);  // which rows are shown differs
+  CHECK(variants(Split::Test, {3, 9, 8}, true) == 1);
+  const BatchSource tested = source(6, 4, Split::Test, 1, 3);
+  CHECK(tested.shown_images(1)[1] == BatchSource::ShownImage{5, 0, false});
+  CHECK(tested.shown_images(1)[2] == BatchSource::ShownImage());
+}
+
 TEST_CASE("rules that cannot be followed are refused with the model's name before any step") {
   engine::BytePictures pictures{{1, 2, 2}, {1, 2, 3, 4}, {0}, {"0"}};
   BatchOptions options;
@@ -239,6 +305,9 @@ TEST_CASE("images of a step have its size, and are held in the detail of the lar
   };
   options.sizes = std::make_shared<const engine::InputSchedule>(schedule);
   const BatchSource scaled = batches(options);
+  options.variants = 1;
+  const BatchSource fixed = batches(options);
+  options.variants = 0;
   options.sizes = nullptr;
   const BatchSource plain = batches(options);
   const auto side = sizes.largest().rows;
@@ -252,6 +321,20 @@ TEST_CASE("images of a step have its size, and are held in the detail of the lar
     REQUIRE(size_of(scaled.rules(pass).picture) == size);
   }
   CHECK(changes);
+  // A variant of a picture looks the same in any step of one size.
+  const Region first{{0, 1}, {0, 3}, {0, side}, {0, side}};
+  std::vector<float> seen(static_cast<std::size_t>(first.volume()));
+  std::vector<float> again(seen.size());
+  (void)fixed.read_region(0, first, seen);
+  Index times = 0;
+  for (Index pass = 3; pass < 30; ++pass) {
+    if (fixed.items(pass)[0] == fixed.items(0)[0]) {
+      (void)fixed.read_region(pass, first, again);
+      CHECK(again == seen);
+      ++times;
+    }
+  }
+  CHECK(times > 0);
   // All of the largest: as a source of that size has it.
   options.rules = rules_of_size(options.rules, sizes.largest());
   const BatchSource large = batches(options);

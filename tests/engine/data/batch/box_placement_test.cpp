@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
+#include <tuple>
 
 #include "tests/engine/data/samples.h"
 #include "tests/support/refusals.h"
@@ -148,9 +150,15 @@ class PaintedSet {
   [[nodiscard]] BatchSource source(const RenderingRules& rules,
                                    Index batch,
                                    Split split,
-                                   Index passes = 1) const {
+                                   Index passes = 1,
+                                   Index variants = 0) const {
     return {engine::list_dataset(folder_ / "d.data", split, rules.input.channels),
-            {.rules = rules, .batch = batch, .seed = 5, .split = split, .passes = passes},
+            {.rules = rules,
+             .batch = batch,
+             .seed = 5,
+             .split = split,
+             .passes = passes,
+             .variants = variants},
             "net.cfg"};
   }
 
@@ -488,4 +496,59 @@ TEST_CASE("an image is made of one picture once mosaics have ended, in whatever 
   CHECK(halves.targets(3)[0]->boxes.size() > 1);
   CHECK(halves.targets(4)[0] == plain.targets(2)[0]);
   CHECK(halves.targets(5)[2] == plain.targets(2)[5]);
+}
+
+TEST_CASE("variants of a picture have one mosaic, mixup and boxes each, in any epoch and batch") {
+  constexpr Index kSize = 6;
+  const PaintedSet set(kSize);
+  RenderingRules rules = detector_rules();
+  rules.augmentation.jitter = 0.2;
+  rules.augmentation.flip = true;
+  rules.augmentation.hue = 0.1;
+  rules.augmentation.mosaic = true;
+  rules.augmentation.mosaic_share = 0.7;
+  rules.augmentation.mixup = true;
+  rules.augmentation.mixup_share = 0.5;
+  using Key = std::tuple<Index, Index, bool>;
+  struct Looks {
+    std::vector<float> pixels;
+    std::vector<engine::TargetBox> boxes;
+    bool operator==(const Looks&) const = default;
+  };
+  std::map<Key, Looks> looks;
+  Index times = 0;
+  std::size_t most_boxes = 0;
+  for (const Index batch : {4, 9}) {
+    BatchSource source = set.source(rules, batch, Split::Train, 1, 2);
+    CHECK(source.variants() == 2);
+    source.end_mosaic(36 / batch);  // after six of twelve epochs
+    for (Index step = 0; step < 72 / batch; ++step) {
+      const auto shown = source.shown_images(step);
+      const engine::Targets targets = source.targets(step);
+      for (Index position = 0; position < batch; ++position) {
+        const auto at = static_cast<std::size_t>(position);
+        const auto& [item, variant, plain] = shown[at];
+        CHECK(variant == (step * batch + position) / kSize % 2);
+        CHECK(plain == (step >= 36 / batch));
+        CHECK((!plain || targets[at]->boxes.size() <= 1));
+        most_boxes = std::max(most_boxes, targets[at]->boxes.size());
+        Looks now{std::vector<float>(static_cast<std::size_t>(rules.input.volume())),
+                  targets[at]->boxes};
+        (void)source.read_region(
+            step,
+            {{position, position + 1}, {0, 3}, {0, rules.input.rows}, {0, rules.input.cols}},
+            now.pixels);
+        const auto [known, is_new] = looks.try_emplace(Key{item, variant, plain}, now);
+        CHECK(known->second == now);
+        times += is_new ? 0 : 1;
+      }
+    }
+  }
+  CHECK(looks.size() == 4 * kSize);
+  CHECK(times == 2 * 72 - 4 * kSize);
+  CHECK(most_boxes > 1);
+  for (Index item = 0; item < kSize; ++item) {
+    CHECK(looks.at({item, 0, false}).pixels != looks.at({item, 1, false}).pixels);
+    CHECK(looks.at({item, 0, true}).pixels != looks.at({item, 1, true}).pixels);
+  }
 }

@@ -34,6 +34,19 @@ TEST_CASE("a record of training comes back from its text as it was") {
     scaled.multi_scale = factor;
     CHECK(engine::parse_training_record(to_json(scaled), "f") == scaled);
   }
+  scaled.augment_variants = 3;
+  CHECK(engine::parse_training_record(to_json(scaled), "f") == scaled);
+}
+
+TEST_CASE("another number of variants of pictures is said") {
+  TrainingRecord before = some_record();
+  TrainingRecord now = some_record();
+  now.augment_variants = 3;
+  REQUIRE(differences(before, now).size() == 1);
+  CHECK(differences(before, now)[0] == "was trained without --augment-variants, now it is 3");
+  before.augment_variants = 2;
+  REQUIRE(differences(before, now).size() == 1);
+  CHECK(differences(before, now)[0] == "was trained with --augment-variants 2, now it is 3");
 }
 
 TEST_CASE("another change of input sizes is said") {
@@ -57,6 +70,11 @@ TEST_CASE("a damaged record of training is refused by the name of its file") {
         tests::input_error_of([&] { (void)engine::parse_training_record(to_json(scaled), "f"); }),
         "cannot be read"));
   }
+  scaled = some_record();
+  scaled.augment_variants = -1;
+  CHECK(tests::has(
+      tests::input_error_of([&] { (void)engine::parse_training_record(to_json(scaled), "f"); }),
+      "cannot be read"));
   std::string other = to_json(some_record());
   other.replace(other.find("frozen"), 6, "thawed");
   CHECK(tests::has(tests::input_error_of([&] { (void)engine::parse_training_record(other, "f"); }),
