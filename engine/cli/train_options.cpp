@@ -25,23 +25,21 @@ void add_course(CLI::App& app, TrainingRequest& request) {
       "training)");
 }
 
-void add_cache(CLI::App& app, PictureCacheRequest& cache) {
+void add_cache(CLI::App& app,
+               const std::string& name,
+               PictureCacheRequest& cache,
+               const std::string& help) {
   using Place = PictureCacheRequest::Place;
   const auto read = [&cache](const std::string& text) {
     cache = text == "memory" ? PictureCacheRequest{Place::Memory}
             : text == "off"  ? PictureCacheRequest{Place::Off}
                              : PictureCacheRequest{Place::Folder, text};
   };
-  add_read(
-      app,
-      "--cache HOW",
-      read,
-      "keep decoded pictures: memory, a FOLDER or off (default: memory, else in the run's folder)")
-      ->check(accepted_by([](const std::string& text) {
-        if (text.empty()) {
-          throw InputError("expected memory, off or a folder");
-        }
-      }));
+  add_read(app, name + " HOW", read, help)->check(accepted_by([](const std::string& text) {
+    if (text.empty()) {
+      throw InputError("expected memory, off or a folder");
+    }
+  }));
 }
 
 // All of training but how to cut. Returns --run.
@@ -94,7 +92,15 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       ->excludes(no_eval);
   add_skip_broken(app, request.skip_broken);
   add_allow_unlabelled(app, request.allow_unlabelled);
-  add_cache(app, request.cache);
+  add_cache(
+      app,
+      "--cache",
+      request.cache,
+      "keep decoded pictures: memory, a FOLDER or off (default: memory, else in the run's folder)");
+  add_cache(app,
+            "--trunk-cache",
+            request.trunk_cache,
+            "keep maps of frozen layers: memory, a FOLDER or off (default: memory, else off)");
   add_choice(app,
              "--progress",
              command.progress,

@@ -21,6 +21,7 @@ inline constexpr int kParameterRegridTag = 14;
 inline constexpr int kPairTag = 15;
 inline constexpr int kPairSizeTag = 16;
 inline constexpr int kKeptStateTag = 17;
+inline constexpr int kTrunkTag = 18;
 inline constexpr int kFirstExchangeTag = 32;  // each transfer of a plan has two
 
 }  // namespace tessera::engine

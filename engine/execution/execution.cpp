@@ -4,6 +4,7 @@
 
 #include "engine/execution/whole_maps.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/frozen_trunk.h"
 #include "partitioner/plan/image_shares.h"
 #include "partitioner/plan/sized_plan.h"
 
@@ -125,10 +126,20 @@ void Execution<T>::expect_restored(const ScheduledPass& pass) const {
 }
 
 template <class T>
-void Execution<T>::forward(const Pass& pass) {
+void Execution<T>::forward(const Pass& pass, const std::function<void()>& at_trunk) {
   const ScheduledPass& forward = scheduled(pass, options_.training);
+  const partitioner::Section& all = forward.schedule.forward;
   maps_->memory.set_time(kImage - 1);
-  perform(forward, forward.schedule.forward, pass, [](int) {});
+  partitioner::ActionIndex behind = all.begin;
+  if (at_trunk && !pass.trunk_given) {
+    behind = forward.trunk_end;
+    perform(forward, {all.begin, behind}, pass, [](int) {});
+  }
+  if (at_trunk) {
+    maps_->performer.advance(frozen_trunk(*network_).last);
+    at_trunk();
+  }
+  perform(forward, {behind, all.end}, pass, [](int) {});
   maps_->transfers.finish_sends();
 }
 

@@ -30,8 +30,10 @@ partitioner::ScheduleOptions schedule_options(const Pass& pass, bool image_gradi
 ScheduledPass make_scheduled_pass(const partitioner::Network& network,
                                   const partitioner::Plan& plan,
                                   const partitioner::ScheduleOptions& options) {
-  ScheduledPass pass{options, make_schedule(network, plan, options), {}};
+  ScheduledPass pass{options, make_schedule(network, plan, options), {}, {}, {}};
   pass.places = action_places(network, plan, pass.schedule);
+  pass.of_trunk = actions_of_trunk(network, plan, pass.schedule);
+  pass.trunk_end = end_of_trunk(network, pass.schedule);
   return pass;
 }
 

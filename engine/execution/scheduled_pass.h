@@ -6,7 +6,7 @@
 
 #include "engine/execution/action_places.h"
 #include "engine/layers/layer.h"
-#include "partitioner/plan/schedule.h"
+#include "partitioner/plan/trunk_homes.h"
 
 namespace tessera::engine {
 
@@ -14,6 +14,8 @@ struct ScheduledPass {
   partitioner::ScheduleOptions options;
   partitioner::Schedule schedule;
   ActionPlaces places;
+  IndexedVector<partitioner::ActionIndex, bool> of_trunk;  // see partitioner/plan/trunk_homes.h
+  partitioner::ActionIndex trunk_end;
 };
 
 // What the schedule of a pass has to be made with. `update`: parameters are changed after it.

@@ -42,6 +42,8 @@ struct Pass {
   Index images_seen = std::numeric_limits<Index>::max();
   bool in_last_epochs = false;  // partitioner::in_last_epochs() of the step
   bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
+  // The maps of the frozen trunk are put where its layers leave them, instead of being computed.
+  bool trunk_given = false;
 };
 
 // Where a layer works, fixed for as long as it lives.

@@ -418,6 +418,14 @@ void ListedData::list_parts() {
                          choice_.own->samples))));
 }
 
+bool ListedData::varies(const RenderingRules& rules) const {
+  const BytePictures* bytes = data_.training ? data_.training->dataset.byte_pictures() : nullptr;
+  const std::vector<int> of_ranks = communicator_->of_ranks(static_cast<int>(
+      data_.training &&
+      varies_pictures(rules, bytes != nullptr ? std::optional(bytes->shape) : std::nullopt)));
+  return std::find(of_ranks.begin(), of_ranks.end(), 1) != of_ranks.end();
+}
+
 Index ListedData::training_pictures() const {
   const std::vector<Index> of_ranks =
       communicator_->of_ranks(data_.training ? data_.training->dataset.size() : Index{0});

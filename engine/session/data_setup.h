@@ -61,6 +61,9 @@ class ListedData {
   [[nodiscard]] Index bytes() const;
   // How many pictures it has for training. All ranks call this together.
   [[nodiscard]] Index training_pictures() const;
+  // Whether a picture may look different each time that it is trained on. All ranks call this
+  // together.
+  [[nodiscard]] bool varies(const RenderingRules& rules) const;
   // The most that it takes on any rank, by the headers of all pictures. All ranks call this
   // together.
   [[nodiscard]] DataNeeds needs(const RenderingRules& rules);

@@ -119,6 +119,9 @@ PictureSources SessionRun::open_pictures() {
     if (const std::string large = setup_.caching().warning(); !large.empty()) {
       messages_.warn(large);
     }
+    if (const std::string kept = setup_.trunk_caching().described(); !kept.empty()) {
+      messages_.say("maps of the frozen layers are " + kept + "\n");
+    }
   });
   return sources;
 }
@@ -138,6 +141,26 @@ void SessionRun::learn_of_pictures(const PictureSources& sources) {
   compare_classes(request_, setup_.before(), preparation_, communicator_, messages_);
 }
 
+// All that maps of frozen layers depend on, beside plan and parameters.
+std::string SessionRun::trunk_identity(const TrainingRecord& record) const {
+  return fmt::format(
+      "{}\n{}\n{}\n{}\n{}\n{}\n",
+      environment_.program_version,
+      fingerprint(setup_.network()),
+      record.data_digest,
+      to_json(preparation_),
+      threads(),
+      record.augment_variants == 0 ? "" : to_json(record) + std::to_string(setup_.seed()));
+}
+
+PhasePlan SessionRun::with_trunk(PhasePlan phase) const {
+  phase.trunk = setup_.trunk_caching().options(
+      phase.network, phase.plan, trunk_identity_, [this](const std::string& problem) {
+        messages_.warn(problem + ": maps of the frozen layers are kept no further");
+      });
+  return phase;
+}
+
 void SessionRun::begin(const PictureSources& sources) {
   const TrainerOptions options{
       setup_.training(),
@@ -147,8 +170,9 @@ void SessionRun::begin(const PictureSources& sources) {
   const auto kept_step = kept_step_to_go_on_from();
   const Index step = step_taken_last(kept_step);
   frozen_until_ = frozen_.end_of(step);
-  phases_.begin(setup_.first_phase_in(step), options, sources);
   const TrainingRecord record = setup_.record(training_pictures_.count, data_digest(sources));
+  trunk_identity_ = trunk_identity(record);
+  phases_.begin(with_trunk(setup_.first_phase_in(step)), options, sources);
   if (setup_.record_before()) {
     for (const std::string& difference : differences(*setup_.record_before(), record)) {
       messages_.warn(request_.resume + " " + difference, communicator_);
@@ -307,7 +331,7 @@ void SessionRun::end(Index program_bytes) {
   partitioner::MemoryUse memory = phases_.memory();
   memory.program = program_bytes;
   memory.data += setup_.mapped() != nullptr ? setup_.mapped()->moving_bytes() : 0;
-  memory.cache = setup_.caching().memory_bytes();
+  memory.cache = setup_.caching().memory_bytes() + phases_.trunk_bytes();
   memory.kept = kept_steps_.memory_bytes();
   report_memory(memory);
   on_root(communicator_, [&] {
@@ -382,7 +406,7 @@ void SessionRun::change_to(const partitioner::Partition& partition,
                            const std::optional<double>& predicted_s) {
   phases_.take_part([this] { record_.settle(); });  // before those who take part change
   kept_steps_.change_partition();
-  phases_.change_to(partition, setup_.phase_in(phases_.steps_done() + 1, partition));
+  phases_.change_to(partition, with_trunk(setup_.phase_in(phases_.steps_done() + 1, partition)));
   partition_ = partition;
   figures_->change_partition();
   if (TrainingPhase* phase = phases_.now()) {

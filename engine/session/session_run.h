@@ -61,6 +61,8 @@ class SessionRun {
 
   // What loaders tell all ranks of the pictures.
   void learn_of_pictures(const PictureSources& sources);
+  [[nodiscard]] std::string trunk_identity(const TrainingRecord& record) const;
+  [[nodiscard]] PhasePlan with_trunk(PhasePlan phase) const;
   void begin(const PictureSources& sources);
   [[nodiscard]] std::optional<Index> kept_step_to_go_on_from() const;
   [[nodiscard]] Index step_taken_last(const std::optional<Index>& kept_step) const;
@@ -156,6 +158,7 @@ class SessionRun {
   RunLog& run_log_;
   PartitionChooser* chooser_;
   Preparation preparation_;
+  std::string trunk_identity_;  // see TrunkCacheOptions
   TrainingLength length_;
   Pictures training_pictures_;
   Pictures testing_;

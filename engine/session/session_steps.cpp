@@ -198,7 +198,7 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     run.goes_on_from(begun_.step);
     run.save_epochs_if([this] { return record_.may_write_checkpoint(); });
     if (phase.testing() != nullptr) {
-      run.test_on(*phase.testing(), *metric);
+      run.test_on(*phase.testing(), *metric, phase.testing_trunk());
     }
     add_observers(run);
     tell_what_is_owed(run, owed);

@@ -100,6 +100,15 @@ std::int64_t TrainingPhases::sent_bytes() {
   return sent_bytes_before_ + (phase_ ? phase_->trainer().sent_bytes() : 0);
 }
 
+Index TrainingPhases::trunk_bytes() {
+  Index bytes = 0;
+  for (const TrunkCache* trunk :
+       {phase_ ? phase_->trunk() : nullptr, phase_ ? phase_->testing_trunk() : nullptr}) {
+    bytes += trunk != nullptr ? trunk->memory_bytes() : 0;
+  }
+  return bytes;
+}
+
 partitioner::MemoryUse TrainingPhases::memory() {
   if (!phase_) {
     return {};

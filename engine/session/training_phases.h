@@ -49,6 +49,8 @@ class TrainingPhases {
   [[nodiscard]] Index steps_done();
   // By this rank, in all phases.
   [[nodiscard]] std::int64_t sent_bytes();
+  // Maps of frozen layers that this rank keeps in memory.
+  [[nodiscard]] Index trunk_bytes();
   // What this rank has allocated for the phase.
   [[nodiscard]] partitioner::MemoryUse memory();
 

@@ -151,6 +151,7 @@ void for_each_field(Request& request, const Take& take) {
   take("skip_broken", request.skip_broken);
   take("allow_unlabelled", request.allow_unlabelled);
   take("cache", request.cache);
+  take("trunk_cache", request.trunk_cache);
   take("rebalance_window_s", request.rebalance_window_s);
   take("monitor", request.monitor);
   take("meters", request.meters);

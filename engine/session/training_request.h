@@ -88,6 +88,9 @@ struct TrainingRequest {
   bool skip_broken = false;       // go on without pictures that cannot be used
   bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
   PictureCacheRequest cache = {};
+  // Of the maps at the end of the frozen layers. Automatic: in memory where the plan leaves enough,
+  // else nowhere.
+  PictureCacheRequest trunk_cache = {};
   // Go on by another partition where devices change their speed, measured over so many seconds of
   // steps. Nothing: keep the first.
   std::optional<double> rebalance_window_s = {};

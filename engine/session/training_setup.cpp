@@ -142,8 +142,10 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   if (!data_) {  // a partition that is asked for says who reads
     list_data(DataLoader::reads(plan_, communicator.rank()));
   }
-  caching_.emplace(
-      caching_choice(chooses || request.rebalance_window_s), *needs_, communicator, observer);
+  const bool may_change_partition = chooses || request.rebalance_window_s;
+  caching_.emplace(caching_choice(may_change_partition), *needs_, communicator, observer);
+  trunk_caching_.emplace(
+      trunk_caching_choice(may_change_partition), model_.network, plan_, communicator, observer);
   expect_memory(planned_memory(partition_),
                 request.model,
                 communicator,
@@ -270,21 +272,48 @@ std::string TrainingSetup::described_sizes(const std::optional<double>& predicte
   return sizes_ ? multi_scale_line(*sizes_, {planned_memory(partition_), predicted_s}) : "";
 }
 
+MemoryLeft TrainingSetup::memory_left() const {
+  const auto planned = planned_memory(partition_);
+  MemoryLeft left{.of_machine = memory_left_by(planned, communicator_),
+                  .of_rank = std::numeric_limits<Index>::max()};
+  if (const auto limit = request_.partition.memory_limit_bytes) {
+    left.of_rank = *limit - planned[static_cast<std::size_t>(communicator_.rank())].total();
+  }
+  return left;
+}
+
 // Where a limit was given, a partition that follows may leave no memory beside it.
 PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) const {
-  const auto planned = planned_memory(partition_);
-  const Index machine = memory_left_by(planned, communicator_);
-  Index own = std::numeric_limits<Index>::max();
-  if (const auto limit = request_.partition.memory_limit_bytes) {
-    const Index taken = planned[static_cast<std::size_t>(communicator_.rank())].total();
-    const bool unsure =
-        may_change_partition && request_.cache.place == PictureCacheRequest::Place::Automatic;
-    own = unsure ? 0 : *limit - taken;
+  MemoryLeft left = memory_left();
+  if (request_.partition.memory_limit_bytes && may_change_partition &&
+      request_.cache.place == PictureCacheRequest::Place::Automatic) {
+    left.of_rank = 0;
   }
-  return {.request = request_.cache,
-          .run = request_.run,
-          .parts = mapped_.has_value(),
-          .left = {.of_machine = machine, .of_rank = own}};
+  return {
+      .request = request_.cache, .run = request_.run, .parts = mapped_.has_value(), .left = left};
+}
+
+// What is measured to compare partitions is steps of one kind.
+TrunkCaching::Choice TrainingSetup::trunk_caching_choice(bool may_change_partition) const {
+  std::optional<std::string> obstacle;
+  if (mapped_) {
+    obstacle = "ranks have data of their own (--data-map)";
+  } else if (sizes_) {
+    obstacle = "inputs have several sizes";
+  } else if (may_change_partition) {
+    obstacle = "steps are compared, and would differ (choose, --rebalance)";
+  } else if (!frozen_layers(model_.network).at_first.empty()) {
+    obstacle = "more layers learn after the first steps (stopbackward)";
+  }
+  const Index variants = data_->varies(rules_) ? augment_variants() : 1;
+  const bool plain_ones = variants > 0 && training_.no_mosaic_epochs > 0 &&
+                          (rules_.augmentation.mosaic || rules_.augmentation.mixup);
+  return {.request = request_.trunk_cache,
+          .variants = variants,
+          .training_images = data_->training_pictures() * variants * (plain_ones ? 2 : 1),
+          .testing_images = needs_->tested_pictures,
+          .obstacle = obstacle,
+          .left = memory_left()};
 }
 
 void TrainingSetup::list_data(bool reads) {
@@ -408,7 +437,8 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Net
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
   options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
   options.memory.judging_bytes = judging_bytes(plan.batch);
-  options.memory.cache_bytes = caching_ ? caching_->planned_bytes() : 0;
+  options.memory.cache_bytes = (caching_ ? caching_->planned_bytes() : 0) +
+                               (trunk_caching_ ? trunk_caching_->planned_bytes() : 0);
   return options;
 }
 

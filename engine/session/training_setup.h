@@ -22,6 +22,7 @@
 #include "engine/session/planning.h"
 #include "engine/session/run_environment.h"
 #include "engine/session/training_request.h"
+#include "engine/session/trunk_caching.h"
 #include "engine/train/checkpoints/preparation.h"
 #include "engine/train/checkpoints/training_record.h"
 #include "engine/train/training_phase.h"
@@ -86,6 +87,7 @@ class TrainingSetup {
   // What the data set takes of this rank's memory before it is opened.
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
   [[nodiscard]] PictureCaching& caching() { return *caching_; }
+  [[nodiscard]] const TrunkCaching& trunk_caching() const { return *trunk_caching_; }
   // Once, before what is planned is allocated: until then looking at pictures may take its place.
   [[nodiscard]] OpenedData open_data();
   // A data set by the batch; null on ranks that do not read. All ranks call this together.
@@ -117,7 +119,9 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
+  [[nodiscard]] MemoryLeft memory_left() const;
   [[nodiscard]] PictureCaching::Choice caching_choice(bool may_change_partition) const;
+  [[nodiscard]] TrunkCaching::Choice trunk_caching_choice(bool may_change_partition) const;
   [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
   [[nodiscard]] partitioner::Partition mapped_partition() const;
   [[nodiscard]] Index places() const;
@@ -145,6 +149,7 @@ class TrainingSetup {
   std::optional<Preparation> before_;
   RenderingRules rules_;
   std::optional<PictureCaching> caching_;
+  std::optional<TrunkCaching> trunk_caching_;
 };
 
 }  // namespace tessera::engine

@@ -129,11 +129,14 @@ void DataLoader::gather_targets(Index step) {
   TargetExchange(*communicator_, std::move(messages)).run(targets_);
 }
 
-std::optional<std::string> DataLoader::load_from_source(Index step, Execution<float>& execution) {
+std::optional<std::string> DataLoader::load_from_source(Index step,
+                                                        Execution<float>& execution,
+                                                        const Needs& needs) {
   if (shares() != nullptr) {
     execution.set_images(shared_images(step));
   }
-  const Region region = execution.image_region(communicator_->rank());
+  const Region all = execution.image_region(communicator_->rank());
+  const Region region = needs.pictures ? all : Region{};
   most_pixels_ = std::max(most_pixels_, region.volume());
   Batch batch = next(step, region);
   most_decoding_ = std::max(most_decoding_, batch.reading.decoding_bytes);
@@ -141,12 +144,14 @@ std::optional<std::string> DataLoader::load_from_source(Index step, Execution<fl
   if (!batch.problem) {
     targets_ = std::move(batch.targets);
     unreadable_ = std::move(batch.reading.unreadable);
-    copy_in(std::as_const(batch.pixels).data(), region, execution.image());
+    if (needs.pictures) {
+      copy_in(std::as_const(batch.pixels).data(), region, execution.image());
+    }
   } else if (shares() != nullptr) {
     targets_ = Targets(static_cast<std::size_t>(execution.plan().batch));
   }
   spare_ = std::move(batch.pixels);
-  read_ahead(step + 1, region_after(step, region));
+  read_ahead(step + 1, needs.next_ones ? region_after(step, all) : Region{});
   return std::move(batch.problem);
 }
 
@@ -168,20 +173,51 @@ void DataLoader::load_random(Execution<float>& execution) {
   copy_in(std::as_const(spare_).data(), region, execution.image());
 }
 
-std::optional<std::string> DataLoader::load(Index step, Execution<float>& execution) {
+std::optional<std::string> DataLoader::load(Index step,
+                                            Execution<float>& execution,
+                                            const Needs& needs) {
   if (random_) {
     load_random(execution);
     return std::nullopt;
   }
   std::optional<std::string> problem;
   if (source_) {
-    problem = load_from_source(step, execution);
+    problem = load_from_source(step, execution, needs);
   }
   exchange_.run(targets_);
   if (shares() != nullptr && source_->options().split == Split::Test) {
     gather_targets(step);
   }
   return problem;
+}
+
+std::vector<Index> DataLoader::of_reader(std::vector<Index> mine) const {
+  const auto reader = plan_->reader.single_rank();
+  return reader ? std::move(communicator_->of_ranks(mine)[static_cast<std::size_t>(*reader)])
+                : mine;
+}
+
+// By item, variant and whether it is plain; the last one is that of places that show nothing.
+std::vector<Index> DataLoader::shown_images(Index step) const {
+  std::vector<Index> numbers;
+  if (source_) {
+    const Index pictures = source_->dataset().size();
+    const Index variants = source_->variants();
+    for (const BatchSource::ShownImage& shown : source_->shown_images(step)) {
+      numbers.push_back(shown.item < 0 ? 2 * variants * pictures
+                                       : (shown.variant + (shown.plain ? variants : 0)) * pictures +
+                                             shown.item);
+    }
+  }
+  return of_reader(std::move(numbers));
+}
+
+Index DataLoader::images_to_show() const {
+  std::vector<Index> mine;
+  if (source_) {
+    mine = {2 * source_->variants() * source_->dataset().size() + 1};
+  }
+  return of_reader(std::move(mine)).at(0);
 }
 
 Index DataLoader::size() const {

@@ -64,7 +64,23 @@ class DataLoader {
   // each has. What goes wrong with reading is returned, not thrown: the other ranks go on and have
   // to learn of it. Pass
   // `step` + 1 is then read ahead, while this one is computed.
-  [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
+  //
+  // Where the maps of the frozen trunk are given (trunk_cache.h), no pictures are read for them.
+  struct Needs {
+    bool pictures = true;   // for this pass
+    bool next_ones = true;  // for the one after it
+  };
+  [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution) {
+    return load(step, execution, {});
+  }
+  [[nodiscard]] std::optional<std::string> load(Index step,
+                                                Execution<float>& execution,
+                                                const Needs& needs);
+
+  // Numbers of what the images of a pass show (BatchSource::shown_images()), from 0 to
+  // images_to_show() - 1: equal ones have the same pixels. All ranks call these together.
+  [[nodiscard]] std::vector<Index> shown_images(Index step) const;
+  [[nodiscard]] Index images_to_show() const;
 
   // Waits until no pass is being read ahead: the source may then change, up to the next load().
   void finish_reading() const;
@@ -125,7 +141,10 @@ class DataLoader {
   [[nodiscard]] Region region_after(Index step, const Region& region) const;
   void gather_targets(Index step);
   [[nodiscard]] std::optional<std::string> load_from_source(Index step,
-                                                            Execution<float>& execution);
+                                                            Execution<float>& execution,
+                                                            const Needs& needs);
+  // A list of the rank that reads for all, where one does; else of each rank itself.
+  [[nodiscard]] std::vector<Index> of_reader(std::vector<Index> mine) const;
   void load_random(Execution<float>& execution);
 
   std::shared_ptr<const BatchSource> source_;  // the thread that reads ahead shares it

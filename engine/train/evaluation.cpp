@@ -9,7 +9,10 @@
 
 namespace tessera::engine {
 
-EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metric& metric) {
+EvaluationResult evaluate(Execution<float>& execution,
+                          DataLoader& loader,
+                          Metric& metric,
+                          TrunkCache* trunk) {
   const OrderlyStop orderly;
   metric.clear();
   EvaluationResult result{.pictures = loader.size(), .metric = &metric};
@@ -20,10 +23,13 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
   Pass pass;
   pass.training = false;
   for (Index step = 0; step < passes; ++step) {
-    const std::optional<std::string> problem = loader.load(step, execution);
+    const std::optional<std::string> problem = load_pass(trunk, loader, execution, step);
     pass.targets = &loader.targets();
-    execution.forward(pass);
+    forward(trunk, execution, pass);
     const PassOutcome outcome = exchange_loss(execution, pass, problem);
+    if (trunk != nullptr) {
+      trunk->confirm();
+    }
     loss += outcome.loss.total();
     by_objects.add({.by_objects = outcome.loss.by_objects});
     if (outcome.stop_signal != 0) {

@@ -6,6 +6,7 @@
 
 #include "engine/train/data_loader.h"
 #include "engine/train/metrics/metric.h"
+#include "engine/train/trunk_cache.h"
 
 namespace tessera::engine {
 
@@ -22,9 +23,10 @@ struct EvaluationResult {
 // All pictures of the loader once, with running statistics. The metric starts afresh; it judges the
 // maps of output_layers(). All ranks call this together; AgreedError where a picture cannot be
 // read. Throws Stopped on all ranks where one of them gets a signal that asks it to end, after the
-// batch at hand.
+// batch at hand. `trunk`, where it is not null: of this execution and this loader.
 [[nodiscard]] EvaluationResult evaluate(Execution<float>& execution,
                                         DataLoader& loader,
-                                        Metric& metric);
+                                        Metric& metric,
+                                        TrunkCache* trunk = nullptr);
 
 }  // namespace tessera::engine

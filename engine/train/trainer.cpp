@@ -385,11 +385,12 @@ StepResult Trainer::run_step(DataLoader& loader) {
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       std::optional<std::string> problem;
       timed(times.load_s, [&] {
-        problem = loader.load(steps_ * options_.training.subdivisions + part, execution_);
+        problem =
+            load_pass(trunk_, loader, execution_, steps_ * options_.training.subdivisions + part);
       });
       const Pass pass = training_pass(part, has_loss_ ? &loader.targets() : nullptr);
       timed_phase(times, &StepTimes::forward_s, &StepTimes::forward_exchange_s, [&] {
-        execution_.forward(pass);
+        forward(trunk_, execution_, pass);
         if (pass.ends_step && forward_done_) {
           forward_done_();
         }
@@ -400,6 +401,9 @@ StepResult Trainer::run_step(DataLoader& loader) {
           result.stop_signal = outcome.stop_signal;
         }
       });
+      if (trunk_ != nullptr) {
+        trunk_->confirm();
+      }
       expect_finite_loss(loss + by_objects.object_mean());
       timed_phase(times, &StepTimes::backward_s, &StepTimes::backward_exchange_s, [&] {
         execution_.clear_output_gradient();

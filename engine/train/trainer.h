@@ -18,6 +18,7 @@
 #include "engine/train/optimizer.h"
 #include "engine/train/rank_state.h"
 #include "engine/train/sized_plans.h"
+#include "engine/train/trunk_cache.h"
 
 namespace tessera::engine {
 
@@ -147,6 +148,11 @@ class Trainer {
   // loss would show: such ones are not worth saving.
   void expect_finite_parameters();
 
+  // From now on by maps of the frozen trunk that are kept: of this trainer's execution and the
+  // loader of its steps. It must outlive the steps. Not where replicas are independent or the
+  // input changes its size.
+  void use(TrunkCache& trunk) { trunk_ = &trunk; }
+
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
   [[nodiscard]] Index steps_done() const { return steps_; }
   // `restored`: rank_state() has been filled with that of a run that went so far, whose
@@ -206,6 +212,7 @@ class Trainer {
   bool has_loss_;
   std::vector<float> statistics_;  // the running ones before the step
   std::function<void()> forward_done_;
+  TrunkCache* trunk_ = nullptr;
   Index steps_ = 0;
 };
 

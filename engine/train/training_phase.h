@@ -28,6 +28,7 @@ struct PhasePlan {
   partitioner::Network network;  // as it is in these steps
   partitioner::Plan plan;
   std::shared_ptr<const SizedPlans> sizes = nullptr;  // see TrainerOptions
+  std::optional<TrunkCacheOptions> trunk = {};        // nothing: maps of frozen layers are not kept
 };
 
 class TrainingPhase {
@@ -51,6 +52,13 @@ class TrainingPhase {
     if (sources.tests) {
       testing_.emplace(sources.testing, plan_, communicator_);
     }
+    if (phase.trunk) {
+      trunk_.emplace(trainer_.execution(), training_, of(*phase.trunk, "training"));
+      trainer_.use(*trunk_);
+    }
+    if (phase.trunk && testing_) {
+      testing_trunk_.emplace(trainer_.execution(), *testing_, of(*phase.trunk, "testing"));
+    }
   }
   TrainingPhase(const TrainingPhase&) = delete;
   TrainingPhase& operator=(const TrainingPhase&) = delete;
@@ -63,11 +71,18 @@ class TrainingPhase {
   [[nodiscard]] DataLoader& training() { return training_; }
   // Null where nothing is tested.
   [[nodiscard]] DataLoader* testing() { return testing_ ? &*testing_ : nullptr; }
+  // Null where maps of frozen layers are not kept, for steps and for tests.
+  [[nodiscard]] TrunkCache* trunk() { return trunk_ ? &*trunk_ : nullptr; }
+  [[nodiscard]] TrunkCache* testing_trunk() { return testing_trunk_ ? &*testing_trunk_ : nullptr; }
 
  private:
   [[nodiscard]] static TrainerOptions with_sizes(TrainerOptions options,
                                                  std::shared_ptr<const SizedPlans> sizes) {
     options.sizes = std::move(sizes);
+    return options;
+  }
+  [[nodiscard]] static TrunkCacheOptions of(TrunkCacheOptions options, const char* pictures) {
+    options.identity += pictures;
     return options;
   }
 
@@ -77,6 +92,8 @@ class TrainingPhase {
   DataLoader training_;
   std::optional<DataLoader> testing_;
   Trainer trainer_;
+  std::optional<TrunkCache> trunk_;
+  std::optional<TrunkCache> testing_trunk_;
 };
 
 }  // namespace tessera::engine

@@ -164,7 +164,7 @@ void TrainingRun::evaluate_now(Index step, double epoch) {
     trainer_->use_configured_size();
     try {
       trainer_->with_averages(
-          [&] { result = evaluate(trainer_->execution(), *testing_, *metric_); });
+          [&] { result = evaluate(trainer_->execution(), *testing_, *metric_, testing_trunk_); });
     } catch (const Stopped& stopped) {
       signal = stopped.signal();
     }

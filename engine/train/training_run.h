@@ -67,10 +67,11 @@ class TrainingRun {
   // All must outlive the run.
   TrainingRun(Trainer& trainer, DataLoader& training, const TrainingLength& length);
 
-  // Evaluates on these pictures, see evaluate(). Both must outlive the run.
-  void test_on(DataLoader& testing, Metric& metric) {
+  // Evaluates on these pictures, see evaluate(). All must outlive the run.
+  void test_on(DataLoader& testing, Metric& metric, TrunkCache* trunk = nullptr) {
     testing_ = &testing;
     metric_ = &metric;
+    testing_trunk_ = trunk;
   }
 
   // The epoch that ended in the trainer's step is still to be ended, with its test, before the next
@@ -128,7 +129,8 @@ class TrainingRun {
   Trainer* trainer_;
   DataLoader* training_;
   DataLoader* testing_ = nullptr;
-  Metric* metric_ = nullptr;      // that judges testing_
+  Metric* metric_ = nullptr;  // that judges testing_
+  TrunkCache* testing_trunk_ = nullptr;
   std::function<bool()> is_due_;  // empty: always
   TrainingLength length_;
   Index pictures_;

@@ -33,8 +33,9 @@
 namespace tessera::partitioner {
 
 struct CostOptions {
-  Index passes = 1;      // forward and backward passes in a step: subdivisions of a batch
-  bool has_loss = true;  // all ranks add up the loss after a forward pass
+  Index passes = 1;          // forward and backward passes in a step: subdivisions of a batch
+  bool has_loss = true;      // all ranks add up the loss after a forward pass
+  bool trunk_given = false;  // the maps of the frozen trunk are kept: see plan/trunk_homes.h
   // Second copies of each step's state travel to another device: see partitioner/plan/kept_parts.h.
   StateKeeping kept = {};
   TrainedArrays trained = {};  // how much state that is

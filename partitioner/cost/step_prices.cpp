@@ -6,6 +6,7 @@
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/transfers.h"
+#include "partitioner/plan/trunk_homes.h"
 
 namespace tessera::partitioner {
 
@@ -39,6 +40,7 @@ class StepPrices {
   PricedStep step(const Schedule& schedule) {
     const Index passes = options_.passes;
     result_.ranks = plan_.ranks;
+    spared_ = actions_of_trunk(network_, plan_, schedule);
     for (const Transfer& transfer : plan_.transfers) {
       result_.transfers.push_back(priced(transfer));
     }
@@ -78,6 +80,9 @@ class StepPrices {
 
  private:
   void add(const Schedule& schedule, ActionIndex number, Index pass) {
+    if (options_.trunk_given && spared_[number]) {
+      return;
+    }
     result_.actions.push_back({schedule.actions[number], number, pass, seconds_[number]});
   }
 
@@ -206,6 +211,7 @@ class StepPrices {
   const CostOptions& options_;
   LayerTimes times_;
   std::vector<RecomputedLayer> recomputed_;  // by layer
+  IndexedVector<ActionIndex, bool> spared_;  // where the maps of the frozen trunk are given
   IndexedVector<ActionIndex, std::vector<double>> seconds_;
   TransferIndex second_copies_ = kNoTransfer;
   PricedStep result_;

@@ -1,0 +1,141 @@
+#include "engine/session/trunk_caching.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/text/plan_words.h"
+
+namespace tessera::engine {
+
+using Place = PictureCacheRequest::Place;
+
+std::vector<Index> trunk_bytes_of_ranks(const partitioner::Network& network,
+                                        const partitioner::Plan& plan,
+                                        Index images,
+                                        Index passes) {
+  const partitioner::TrunkHomes homes = trunk_homes(network, plan);
+  const Index full_passes = (images + plan.batch - 1) / plan.batch;
+  std::vector<Index> bytes;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    Index of_pass = 0;
+    for (const int home : homes.of_image) {
+      of_pass += kept_values(homes.homes[static_cast<std::size_t>(home)], rank);
+    }
+    bytes.push_back((full_passes + passes) * of_pass * static_cast<Index>(sizeof(float)));
+  }
+  return bytes;
+}
+
+TrunkCaching::TrunkCaching(Choice choice,
+                           const partitioner::Network& network,
+                           const partitioner::Plan& plan,
+                           const Communicator& communicator,
+                           const SessionObserver& observer)
+    : choice_(std::move(choice)), communicator_(communicator) {
+  const bool is_asked_for =
+      choice_.request.place == Place::Memory || choice_.request.place == Place::Folder;
+  const partitioner::FrozenTrunk trunk = frozen_trunk(network);
+  const auto refuse = [&](const std::string& why) {
+    described_ = trunk.empty() ? "" : fmt::format("computed for every step, since {}", why);
+    if (is_asked_for) {
+      observer.warn(fmt::format("--trunk-cache is not used: {}", why), communicator_);
+    }
+  };
+  if (choice_.request.place == Place::Off) {
+    described_ = trunk.empty() ? "" : "computed for every step";
+    return;
+  }
+  if (const auto why = why_not(network, plan)) {
+    refuse(*why);
+    return;
+  }
+  const auto bytes =
+      trunk_bytes_of_ranks(network, plan, choice_.training_images + choice_.testing_images, 0);
+  const Index own = bytes[static_cast<std::size_t>(communicator.rank())];
+  const Index most = *std::max_element(bytes.begin(), bytes.end());
+  const bool in_folder = choice_.request.place == Place::Folder;
+  if (choice_.request.place == Place::Automatic && !fits_in_memory(own)) {
+    refuse(
+        fmt::format("their maps would take {} of memory on one rank: --trunk-cache FOLDER keeps "
+                    "them in files",
+                    readable_bytes(most)));
+    return;
+  }
+  if (in_folder) {
+    std::error_code ignored;
+    std::filesystem::create_directories(choice_.request.folder, ignored);
+    const auto space = std::filesystem::space(choice_.request.folder, ignored);
+    const auto lacks = [&]() -> std::optional<std::string> {
+      return ignored || static_cast<Index>(space.available) >= own
+                 ? std::nullopt
+                 : std::optional(fmt::format("{} has {} left, and the maps take {}",
+                                             printable(choice_.request.folder.string()),
+                                             readable_bytes(static_cast<Index>(space.available)),
+                                             readable_bytes(own)));
+    }();
+    if (const auto why = communicator_.agree(lacks)) {
+      refuse(*why);
+      return;
+    }
+  }
+  is_on_ = true;
+  const auto at_hand = trunk_bytes_of_ranks(network, plan, 0, 2);
+  planned_bytes_ = *std::max_element(at_hand.begin(), at_hand.end()) + (in_folder ? 0 : most);
+  described_ =
+      fmt::format("computed once for each picture{} and kept in {}: {} on one rank at most",
+                  choice_.variants > 1 ? fmt::format(", in {} variants,", choice_.variants) : "",
+                  in_folder ? printable(choice_.request.folder.string()) : "memory",
+                  readable_bytes(most));
+}
+
+std::optional<std::string> TrunkCaching::why_not(const partitioner::Network& network,
+                                                 const partitioner::Plan& plan) const {
+  if (choice_.obstacle) {
+    return choice_.obstacle;
+  }
+  if (frozen_trunk(network).empty()) {
+    return "no layers from the first one on are frozen";
+  }
+  if (choice_.variants == 0) {
+    return "each epoch shows every picture in another way: --augment-variants N shows it in N";
+  }
+  if (plan.replicas.independent()) {
+    return "replicas are independent";
+  }
+  return trunk_obstacle(network, plan);
+}
+
+// As the cache of pictures: with as much again for what else needs memory.
+bool TrunkCaching::fits_in_memory(Index own) const {
+  const std::vector<std::string> hosts = hosts_of_ranks(communicator_);
+  const std::vector<Index> all = communicator_.of_ranks(own);
+  Index of_machine = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    of_machine +=
+        hosts[rank] == hosts[static_cast<std::size_t>(communicator_.rank())] ? all[rank] : 0;
+  }
+  const bool fits = of_machine <= choice_.left.of_machine / 2 && own <= choice_.left.of_rank;
+  const std::vector<int> fit = communicator_.of_ranks(static_cast<int>(fits));
+  return std::find(fit.begin(), fit.end(), 0) == fit.end();
+}
+
+std::optional<TrunkCacheOptions> TrunkCaching::options(
+    const partitioner::Network& network,
+    const partitioner::Plan& plan,
+    const std::string& identity,
+    const std::function<void(const std::string&)>& warn) const {
+  if (!is_on_ || why_not(network, plan)) {
+    return std::nullopt;
+  }
+  return TrunkCacheOptions{.folder = choice_.request.place == Place::Folder
+                                         ? choice_.request.folder
+                                         : std::filesystem::path(),
+                           .identity = identity,
+                           .warn = warn};
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,167 @@
+// Maps of the frozen trunk that are kept: steps and tests give the same bits as without.
+
+#include "engine/train/trunk_cache.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/cuts.h"
+#include "tests/support/random_network.h"
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/train/evaluation.h"
+#include "engine/train/trainer.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Communicator;
+using engine::DataLoader;
+using engine::Trainer;
+using engine::TrunkCache;
+using partitioner::kImage;
+using partitioner::Network;
+using partitioner::Partition;
+
+constexpr Index kTrunkPictures = 5;
+constexpr Index kTrunkPasses = 2;
+
+engine::BatchSource trunk_pictures(const Network& network, Index batch, engine::Split split) {
+  engine::BytePictures data;
+  data.shape = network.image;
+  for (Index i = 0; i < kTrunkPictures * network.image.volume(); ++i) {
+    data.pixels.push_back(static_cast<std::uint8_t>(i * 37 % 251));
+  }
+  data.labels.assign(static_cast<std::size_t>(kTrunkPictures), 0);
+  data.class_names = engine::numbered_names(1);
+  engine::BatchOptions options;
+  options.rules.input = network.image;
+  options.rules.picture = network.image;
+  options.batch = batch;
+  options.split = split;
+  options.passes = split == engine::Split::Train ? kTrunkPasses : 1;
+  options.seed = 3;
+  options.variants = 2;
+  return {engine::Dataset(std::move(data), "made", network.image.channels), options, "net.cfg"};
+}
+
+// Of whatever a network says of an image.
+class NoMetric final : public engine::Metric {
+ public:
+  void clear() override {}
+  void accumulate(const engine::Outputs& /*outputs*/, const engine::Targets& /*targets*/) override {
+  }
+  void merge(const engine::Metric& /*other*/) override {}
+  [[nodiscard]] std::vector<engine::MetricValue> result() const override { return {{"none", 0}}; }
+};
+
+struct TrunkRun {
+  std::vector<double> losses;  // of steps, then of tests
+  std::vector<float> values;   // of all parameters, whole, on rank 0
+  Index given = 0;             // passes of steps
+  Index given_tests = 0;       // passes of tests
+  std::vector<std::string> warnings;
+};
+
+// Steps with a test after every second one, by maps that are kept where a folder says so: "" in
+// memory.
+TrunkRun trunk_run(const Network& network,
+                   const Partition& partition,
+                   Index batch,
+                   const std::optional<std::filesystem::path>& kept,
+                   const Communicator& world,
+                   Index steps = 10) {
+  const partitioner::Plan plan = make_plan(network, partition, batch);
+  engine::TrainerOptions options;
+  options.training.batch = batch * kTrunkPasses;
+  options.training.subdivisions = kTrunkPasses;
+  options.training.learning_rate = 1e-4;
+  options.seed = 5;
+  const auto loader = [&](engine::Split split) {
+    return plan.reader.reads(world.rank()) ? std::optional(trunk_pictures(network, batch, split))
+                                           : std::nullopt;
+  };
+  DataLoader training(loader(engine::Split::Train), plan, world);
+  DataLoader testing(loader(engine::Split::Test), plan, world);
+  Trainer trainer(network, plan, world, options);
+  TrunkRun run;
+  std::optional<TrunkCache> of_steps;
+  std::optional<TrunkCache> of_tests;
+  if (kept) {
+    const auto warn = [&run](const std::string& text) { run.warnings.push_back(text); };
+    of_steps.emplace(trainer.execution(), training, engine::TrunkCacheOptions{*kept, "a", warn});
+    of_tests.emplace(trainer.execution(), testing, engine::TrunkCacheOptions{*kept, "b", warn});
+    trainer.use(*of_steps);
+  }
+  for (Index step = 0; step < steps; ++step) {
+    run.losses.push_back(trainer.step(training).loss);
+    if (step % 2 == 1) {
+      NoMetric metric;
+      run.losses.push_back(
+          evaluate(trainer.execution(), testing, metric, of_tests ? &*of_tests : nullptr).loss);
+    }
+  }
+  auto& set = trainer.execution().parameters();
+  for (const auto& parameter : set.all()) {
+    const std::vector<float> whole = set.gather(parameter, parameter.values.data());
+    run.values.insert(run.values.end(), whole.begin(), whole.end());
+  }
+  run.given = of_steps ? of_steps->passes_given() : 0;
+  run.given_tests = of_tests ? of_tests->passes_given() : 0;
+  return run;
+}
+
+// With a loss and layers that do not learn; nothing where a trunk cannot be kept.
+std::optional<tests::RandomCase> random_trunk(std::uint64_t seed, int ranks) {
+  tests::Draw draw(seed);
+  tests::RandomCase random;
+  random.batch = draw.between(1, 4);
+  random.network = tests::random_network(
+      draw,
+      {.batch = random.batch, .of_detectors = draw.chance(0.5), .of_graphs = draw.chance(0.3)});
+  if (random.network.image.channels != 1 && random.network.image.channels != 3) {
+    return std::nullopt;
+  }
+  tests::add_losses(draw, random.network);
+  random.partition = tests::random_partition(draw, random.network, random.batch, ranks);
+  tests::draw_recomputation(draw, random.partition);
+  if (!tests::freeze_some(draw, random.network) || frozen_trunk(random.network).empty()) {
+    return std::nullopt;
+  }
+  const partitioner::Plan plan = make_plan(random.network, random.partition, random.batch);
+  return trunk_obstacle(random.network, plan) ? std::nullopt : std::optional(random);
+}
+
+TEST_CASE("maps of the frozen trunk that are kept change no bit of steps and tests") {
+  const Communicator world = Communicator::world();
+  constexpr int kSeeds = 60;
+  int cases = 0;
+  Index given = 0;
+  for (int i = 0; i < kSeeds; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 40;
+    const auto random = random_trunk(seed, world.size());
+    if (!random) {
+      continue;
+    }
+    ++cases;
+    const auto run = [&](const std::optional<std::filesystem::path>& kept) {
+      return trunk_run(random->network, random->partition, random->batch, kept, world);
+    };
+    INFO("seed ", seed, ":\n", tests::describe(*random));
+    const TrunkRun expected = run(std::nullopt);
+    const TrunkRun found = run("");
+    given += found.given;
+    CHECK_MESSAGE(found.losses == expected.losses, "seed ", seed, tests::describe(*random));
+    CHECK_MESSAGE(found.values == expected.values, "seed ", seed, tests::describe(*random));
+    CHECK(found.given_tests > 0);
+  }
+  CHECK(cases > kSeeds / 10);
+  CHECK(given > cases);
+}
+
+}  // namespace
