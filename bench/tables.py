@@ -566,13 +566,19 @@ def park_synchronisation():
 VARIANT_WORDS = {"full": "all layers, from random weights"}
 
 
-def detection():
-    path = BENCH / "detection/detection.csv"
+def detection(name):
+    """A row for each number of ranks: means over seeds."""
+    path = BENCH / "detection" / name
     if not path.exists():
         return NOT_MEASURED
-    return table(["ranks", "steps", "images", "mAP@.5", "mAP@.5:.95", "elapsed, min", "processor time, min"],
-                 [[row["ranks"], row["steps"], int(row["steps"]) * int(row["batch"]), percent(float(row["map50"]), 1), percent(float(row["map"]), 1),
-                   fixed(float(row["elapsed_s"]) / 60, 1), fixed(float(row["processor_s"]) / 60, 1)] for row in rows_of(path)]) + origin_words(path)
+    rows = []
+    for ranks, of in by(rows_of(path), lambda row: row["ranks"]).items():
+        mean = lambda key: statistics.mean(float(row[key]) for row in of)
+        precisions = sorted(float(row["map50"]) for row in of)
+        spread = "" if len(of) == 1 else f" ({percent(precisions[0], 1)} to {percent(precisions[-1], 1)})"
+        rows.append([ranks, of[0]["steps"], int(of[0]["steps"]) * int(of[0]["batch"]), len(of), percent(mean("map50"), 1) + spread,
+                     percent(mean("map"), 1), fixed(mean("elapsed_s") / 60, 1), fixed(mean("processor_s") / 60, 1)])
+    return table(["ranks", "steps", "images", "seeds", "mAP@.5", "mAP@.5:.95", "elapsed, min", "processor time, min"], rows) + origin_words(path)
 
 
 def fine_tuning():
@@ -982,7 +988,8 @@ TABLES = {
     "pi-batches": pi_batches,
     "pi-grid": pi_grid,
     "results": results,
-    "detection": detection,
+    "detection": lambda: detection("detection.csv"),
+    "detection-yolox": lambda: detection("yolox.csv"),
     "fashion": fashion,
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
