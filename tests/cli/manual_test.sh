@@ -132,7 +132,7 @@ if command -v zsh >/dev/null; then
       . "$1"' zsh "$pages/_tessera" "$@"
   }
   expect 'zsh learns the commands' grep -q '^train:train a model' <(zsh_told tr)
-  expect 'zsh learns the options of a command' grep -qF -e '--progress[one line per step' <(zsh_told train --)
+  expect 'zsh learns the options of a command' grep -qF -e '--progress[auto' <(zsh_told train --)
   expect 'zsh learns the words of an option' grep -q -e '^--progress.*(auto line bar none)$' <(zsh_told train --)
   expect 'zsh learns which options take files' grep -q -e '^--data\[.*_files$' <(zsh_told train --)
 fi
