@@ -500,6 +500,7 @@ TEST_CASE("an image is made of one picture once mosaics have ended, in whatever 
 
 TEST_CASE("variants of a picture have one mosaic, mixup and boxes each, in any epoch and batch") {
   constexpr Index kSize = 6;
+  constexpr Index kImages = 12 * kSize;  // those of the last six epochs without mosaics
   const PaintedSet set(kSize);
   RenderingRules rules = detector_rules();
   rules.augmentation.jitter = 0.2;
@@ -521,15 +522,15 @@ TEST_CASE("variants of a picture have one mosaic, mixup and boxes each, in any e
   for (const Index batch : {4, 9}) {
     BatchSource source = set.source(rules, batch, Split::Train, 1, 2);
     CHECK(source.variants() == 2);
-    source.end_mosaic(36 / batch);  // after six of twelve epochs
-    for (Index step = 0; step < 72 / batch; ++step) {
+    source.end_mosaic(kImages / 2 / batch);
+    for (Index step = 0; step < kImages / batch; ++step) {
       const auto shown = source.shown_images(step);
       const engine::Targets targets = source.targets(step);
       for (Index position = 0; position < batch; ++position) {
         const auto at = static_cast<std::size_t>(position);
         const auto& [item, variant, plain] = shown[at];
         CHECK(variant == (step * batch + position) / kSize % 2);
-        CHECK(plain == (step >= 36 / batch));
+        CHECK(plain == (step >= kImages / 2 / batch));
         CHECK((!plain || targets[at]->boxes.size() <= 1));
         most_boxes = std::max(most_boxes, targets[at]->boxes.size());
         Looks now{std::vector<float>(static_cast<std::size_t>(rules.input.volume())),
@@ -545,7 +546,7 @@ TEST_CASE("variants of a picture have one mosaic, mixup and boxes each, in any e
     }
   }
   CHECK(looks.size() == 4 * kSize);
-  CHECK(times == 2 * 72 - 4 * kSize);
+  CHECK(times == 2 * kImages - 4 * kSize);
   CHECK(most_boxes > 1);
   for (Index item = 0; item < kSize; ++item) {
     CHECK(looks.at({item, 0, false}).pixels != looks.at({item, 1, false}).pixels);
