@@ -178,6 +178,7 @@ struct PlanCommand {
   std::string freeze;
   std::optional<double> multi_scale;        // nothing: as the model file says
   Index photos = 0;                         // that training keeps decoded
+  Index variants = 0;                       // of each photo
   std::optional<BatchNormMode> batch_norm;  // nothing: Sync
   std::string save;                         // write the partition there
   bool json = false;

@@ -270,6 +270,10 @@ void add_options(CLI::App& app, PlanCommand& command) {
   add_freeze(app, command.freeze);
   add_multi_scale(app, command.multi_scale);
   add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
+  add_count(app,
+            "--augment-variants",
+            command.variants,
+            "ways in which training shows each photo, for maps of frozen layers that are kept");
   add_batch_norm(
       app,
       command.batch_norm,

@@ -16,6 +16,7 @@
 #include "engine/session/model_setup.h"
 #include "engine/session/multi_scale.h"
 #include "engine/session/planning.h"
+#include "engine/session/trunk_figures.h"
 #include "engine/train/optimizer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
@@ -226,6 +227,12 @@ std::string with_first_steps_json(const std::string& plan, const std::vector<Fir
   return json.dump(-1, ' ', true);
 }
 
+std::string with_trunk_json(const std::string& plan, const TrunkFigures& figures) {
+  auto json = nlohmann::ordered_json::parse(plan);
+  json["trunk_cache"] = nlohmann::ordered_json::parse(trunk_json(figures));
+  return json.dump(-1, ' ', true);
+}
+
 std::string with_multi_scale_json(const std::string& plan,
                                   const partitioner::InputSizes& sizes,
                                   const MultiScaleFigures& figures) {
@@ -332,13 +339,15 @@ void print_answer(const PlanCommand& command,
                   const partitioner::Plan& plan,
                   const std::optional<Prediction>& prediction,
                   const std::vector<FirstSteps>& at_first,
+                  const std::optional<TrunkFigures>& trunk,
                   const std::optional<partitioner::InputSizes>& sizes,
                   const std::optional<MultiScaleFigures>& scales) {
   const auto& [network, partition, options] = model;
   if (!command.json) {
-    fmt::print("{}{}{}{}",
+    fmt::print("{}{}{}{}{}",
                answer_text(command, network, plan, partition, options, prediction, at_first),
                first_steps_lines(at_first),
+               trunk ? trunk_line(*trunk) : "",
                photos_line(command, options.memory.cache_bytes),
                sizes ? multi_scale_line(*sizes, *scales) : "");
     return;
@@ -346,6 +355,7 @@ void print_answer(const PlanCommand& command,
   std::string json = plan_json(network, plan, options);
   json = prediction ? with_prediction_json(json, *prediction) : json;
   json = at_first.empty() ? json : with_first_steps_json(json, at_first);
+  json = trunk ? with_trunk_json(json, *trunk) : json;
   fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
 }
 
@@ -424,7 +434,17 @@ void run_plan(const PlanCommand& command) {
   }
   const PlannedModel planned{network, partition, options};
   const auto at_first = first_steps(command, planned, cluster, workload, sizes);
-  print_answer(command, planned, plan, prediction, at_first, sizes, scales);
+  // Where more layers learn later, or inputs have several sizes, no maps are kept.
+  const auto trunk = at_first.empty() && !sizes
+                         ? trunk_figures(command.partition,
+                                         network,
+                                         workload,
+                                         partition,
+                                         plan,
+                                         cluster,
+                                         command.photos * std::max<Index>(command.variants, 1))
+                         : std::nullopt;
+  print_answer(command, planned, plan, prediction, at_first, trunk, sizes, scales);
 }
 
 }  // namespace tessera::engine

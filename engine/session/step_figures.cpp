@@ -26,7 +26,8 @@ TrainingObserver StepFigures::observer(const TrainingLength& length,
                         static_cast<double>(std::max<Index>(length.epoch_steps, 1));
   return {.step = [this, epochs, &caching, warn = std::move(warn)](Index /*step*/,
                                                                    const StepResult& result) {
-    if (!result.size) {  // predictions are of the configured one
+    if (!result.size && !result.trunk_given) {  // predictions are of the configured size, and of
+                                                // all that is computed
       add(result.times.step_s);
     }
     loss_.add(result.loss);

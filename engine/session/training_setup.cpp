@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <limits>
 #include <utility>
 
 #include "engine/comm/agreement.h"
@@ -270,50 +269,6 @@ std::vector<partitioner::MemoryUse> TrainingSetup::planned_memory(
 
 std::string TrainingSetup::described_sizes(const std::optional<double>& predicted_s) const {
   return sizes_ ? multi_scale_line(*sizes_, {planned_memory(partition_), predicted_s}) : "";
-}
-
-MemoryLeft TrainingSetup::memory_left() const {
-  const auto planned = planned_memory(partition_);
-  MemoryLeft left{.of_machine = memory_left_by(planned, communicator_),
-                  .of_rank = std::numeric_limits<Index>::max()};
-  if (const auto limit = request_.partition.memory_limit_bytes) {
-    left.of_rank = *limit - planned[static_cast<std::size_t>(communicator_.rank())].total();
-  }
-  return left;
-}
-
-// Where a limit was given, a partition that follows may leave no memory beside it.
-PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) const {
-  MemoryLeft left = memory_left();
-  if (request_.partition.memory_limit_bytes && may_change_partition &&
-      request_.cache.place == PictureCacheRequest::Place::Automatic) {
-    left.of_rank = 0;
-  }
-  return {
-      .request = request_.cache, .run = request_.run, .parts = mapped_.has_value(), .left = left};
-}
-
-// What is measured to compare partitions is steps of one kind.
-TrunkCaching::Choice TrainingSetup::trunk_caching_choice(bool may_change_partition) const {
-  std::optional<std::string> obstacle;
-  if (mapped_) {
-    obstacle = "ranks have data of their own (--data-map)";
-  } else if (sizes_) {
-    obstacle = "inputs have several sizes";
-  } else if (may_change_partition) {
-    obstacle = "steps are compared, and would differ (choose, --rebalance)";
-  } else if (!frozen_layers(model_.network).at_first.empty()) {
-    obstacle = "more layers learn after the first steps (stopbackward)";
-  }
-  const Index variants = data_->varies(rules_) ? augment_variants() : 1;
-  const bool plain_ones = variants > 0 && training_.no_mosaic_epochs > 0 &&
-                          (rules_.augmentation.mosaic || rules_.augmentation.mixup);
-  return {.request = request_.trunk_cache,
-          .variants = variants,
-          .training_images = data_->training_pictures() * variants * (plain_ones ? 2 : 1),
-          .testing_images = needs_->tested_pictures,
-          .obstacle = obstacle,
-          .left = memory_left()};
 }
 
 void TrainingSetup::list_data(bool reads) {

@@ -122,6 +122,7 @@ class TrainingSetup {
   [[nodiscard]] MemoryLeft memory_left() const;
   [[nodiscard]] PictureCaching::Choice caching_choice(bool may_change_partition) const;
   [[nodiscard]] TrunkCaching::Choice trunk_caching_choice(bool may_change_partition) const;
+  [[nodiscard]] std::optional<TrunkSteps> trunk_steps() const;
   [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
   [[nodiscard]] partitioner::Partition mapped_partition() const;
   [[nodiscard]] Index places() const;

@@ -12,16 +12,10 @@
 #include "engine/comm/communicator.h"
 #include "engine/session/picture_caching.h"
 #include "engine/session/training_request.h"
+#include "engine/session/trunk_figures.h"
 #include "engine/train/trunk_cache.h"
 
 namespace tessera::engine {
-
-// Bytes that each rank keeps of so many images, of those that are shown again; `passes` more for
-// what it has at hand.
-[[nodiscard]] std::vector<Index> trunk_bytes_of_ranks(const partitioner::Network& network,
-                                                      const partitioner::Plan& plan,
-                                                      Index images,
-                                                      Index passes);
 
 class TrunkCaching {
  public:
@@ -31,6 +25,7 @@ class TrunkCaching {
     Index training_images = 0;  // different ones that are shown
     Index testing_images = 0;   // likewise
     std::optional<std::string> obstacle = {};  // why not, beside what the plan says
+    std::optional<TrunkSteps> steps = {};      // where they can be predicted
     MemoryLeft left;
   };
 

@@ -403,6 +403,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
       });
       if (trunk_ != nullptr) {
         trunk_->confirm();
+        result.trunk_given = result.trunk_given || trunk_->gives();
       }
       expect_finite_loss(loss + by_objects.object_mean());
       timed_phase(times, &StepTimes::backward_s, &StepTimes::backward_exchange_s, [&] {

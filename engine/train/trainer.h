@@ -49,7 +49,8 @@ struct StepResult {
   double learning_rate = 0;
   StepTimes times;
   std::optional<partitioner::InputSize> size;  // of the input, where it is not the configured one
-  int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
+  bool trunk_given = false;  // in a pass of it maps of frozen layers were given, see use()
+  int stop_signal = 0;       // that some rank had by then, the same on all ranks; 0: none
 };
 
 // The loss is not a number: what was trained is not worth keeping.

@@ -2,7 +2,9 @@
 
 #include "engine/train/trunk_cache.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,6 +164,70 @@ TEST_CASE("maps of the frozen trunk that are kept change no bit of steps and tes
   }
   CHECK(cases > kSeeds / 10);
   CHECK(given > cases);
+}
+
+// A chain with a loss, of which all but the end is frozen: tiles, then images.
+tests::RandomCase frozen_chain(int ranks) {
+  tests::RandomCase chain;
+  chain.batch = 3;
+  Network& network = chain.network;
+  network.image = {3, 12, 10};
+  add_layer(network, partitioner::Convolution{.filters = 8, .size = 3, .padding = 1}, {kImage});
+  add_layer(network, partitioner::Convolution{.filters = 6, .size = 3, .padding = 1}, {0});
+  add_layer(network, partitioner::AvgPool{}, {1});
+  add_layer(network, partitioner::Connected{.outputs = 4}, {2});
+  add_layer(network, partitioner::Softmax{}, {3});
+  freeze(network, 1);
+  chain.partition = tests::partition_of(
+      network, ranks, {{0, 1}, {2, 4}}, {tests::images_cut(ranks), tests::images_cut(ranks)});
+  return chain;
+}
+
+TEST_CASE("a folder has the maps for the next run, and what is damaged in it is computed again") {
+  const Communicator world = Communicator::world();
+  const tests::RandomCase chain = frozen_chain(world.size());
+  const tests::TemporaryFolder folder;
+  const auto run = [&](const std::optional<std::filesystem::path>& kept) {
+    return trunk_run(chain.network, chain.partition, chain.batch, kept, world);
+  };
+  const TrunkRun expected = run(std::nullopt);
+  const TrunkRun first = run(folder.path());
+  CHECK(first.given > 0);
+  const TrunkRun second = run(folder.path());
+  CHECK(second.given > first.given);
+  CHECK(second.given == 10 * kTrunkPasses);
+  Index damaged = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+    if (entry.is_regular_file() && ++damaged % 2 == 0) {
+      std::filesystem::resize_file(entry.path(), entry.file_size() - 4);
+    }
+  }
+  const TrunkRun third = run(folder.path());
+  for (const TrunkRun& found : {first, second, third}) {
+    CHECK(found.losses == expected.losses);
+    CHECK(found.values == expected.values);
+    CHECK(found.warnings.empty());
+  }
+}
+
+TEST_CASE("a folder that cannot be written is told of once, and changes nothing") {
+  const Communicator world = Communicator::world();
+  const tests::RandomCase chain = frozen_chain(world.size());
+  const tests::TemporaryFolder folder;
+  std::ofstream(folder / "file") << "no folder";
+  const auto run = [&](const std::optional<std::filesystem::path>& kept) {
+    return trunk_run(chain.network, chain.partition, chain.batch, kept, world);
+  };
+  const TrunkRun found = run(folder / "file");
+  const TrunkRun expected = run(std::nullopt);
+  CHECK(found.losses == expected.losses);
+  CHECK(found.values == expected.values);
+  CHECK(found.given == 0);
+  std::size_t most = 0;
+  for (const std::size_t warnings : world.of_ranks(found.warnings.size())) {
+    most = std::max(most, warnings);
+  }
+  CHECK(most == 2);  // of steps, and of tests
 }
 
 }  // namespace
