@@ -4,7 +4,6 @@
 
 #include "engine/execution/whole_maps.h"
 #include "partitioner/base/errors.h"
-#include "partitioner/network/frozen_trunk.h"
 #include "partitioner/plan/image_shares.h"
 #include "partitioner/plan/sized_plan.h"
 
@@ -126,20 +125,17 @@ void Execution<T>::expect_restored(const ScheduledPass& pass) const {
 }
 
 template <class T>
-void Execution<T>::forward(const Pass& pass, const std::function<void()>& at_trunk) {
+void Execution<T>::forward(const Pass& pass, const std::function<void(int map)>& at_trunk) {
   const ScheduledPass& forward = scheduled(pass, options_.training);
   const partitioner::Section& all = forward.schedule.forward;
   maps_->memory.set_time(kImage - 1);
-  partitioner::ActionIndex behind = all.begin;
-  if (at_trunk && !pass.trunk_given) {
-    behind = forward.trunk_end;
-    perform(forward, {all.begin, behind}, pass, [](int) {});
+  for (partitioner::ActionIndex i = all.begin; i < all.end; ++i) {
+    perform(forward, i, pass, [](int) {});
+    if (at_trunk && forward.completes[i] != partitioner::kNoMap) {
+      maps_->performer.advance(forward.places[i].time);
+      at_trunk(forward.completes[i]);
+    }
   }
-  if (at_trunk) {
-    maps_->performer.advance(frozen_trunk(*network_).last);
-    at_trunk();
-  }
-  perform(forward, {behind, all.end}, pass, [](int) {});
   maps_->transfers.finish_sends();
 }
 

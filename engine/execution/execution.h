@@ -58,10 +58,10 @@ class Execution {
   [[nodiscard]] View<T> image() { return maps_->memory.image(); }
 
   // backward() wants targets in the pass, or output_gradient() filled in after
-  // clear_output_gradient(). at_trunk() is called while what this rank computes of the maps of the
-  // frozen trunk (partitioner/network/frozen_trunk.h) lies in map(): when they are there, or where
-  // they are given, to put them there. The image is not looked at then.
-  void forward(const Pass& pass, const std::function<void()>& at_trunk = {});
+  // clear_output_gradient(). at_trunk() is called with each map of the frozen trunk
+  // (partitioner/network/frozen_trunk.h) while what this rank computes of it lies in map(): when it
+  // is there, or where it is given, to put it there. The image is not looked at then.
+  void forward(const Pass& pass, const std::function<void(int map)>& at_trunk = {});
   // The loss of all ranks, 0 where the pass has no targets; in a training pass of replicas that
   // need not be at the same step, that of the own replica. `stop_signal` and `problem` are what
   // this rank has to tell the others, see PassOutcome.
@@ -141,21 +141,29 @@ class Execution {
   void expect_restored(const ScheduledPass& pass) const;
   template <class UpdateBucket>
   void perform(const ScheduledPass& scheduled,
+               partitioner::ActionIndex i,
+               const Pass& pass,
+               UpdateBucket update_bucket) {
+    const partitioner::Action& action = scheduled.schedule.actions[i];
+    const bool is_spared = pass.trunk_given && scheduled.of_trunk[i];
+    if (!is_performed(action, pass_of_step(pass)) || is_spared) {
+      return;
+    }
+    const ActionPlace& place = scheduled.places[i];
+    const ActionClock::Span span(clock_, place, i, pass.number);
+    if (action.bucket >= 0) {
+      update_bucket(action.bucket);
+    } else {
+      maps_->performer.perform(action, place.time, pass);
+    }
+  }
+  template <class UpdateBucket>
+  void perform(const ScheduledPass& scheduled,
                const partitioner::Section& section,
                const Pass& pass,
                UpdateBucket update_bucket) {
     for (partitioner::ActionIndex i = section.begin; i < section.end; ++i) {
-      const partitioner::Action& action = scheduled.schedule.actions[i];
-      const bool is_spared = pass.trunk_given && scheduled.of_trunk[i];
-      if (is_performed(action, pass_of_step(pass)) && !is_spared) {
-        const ActionPlace& place = scheduled.places[i];
-        const ActionClock::Span span(clock_, place, i, pass.number);
-        if (action.bucket >= 0) {
-          update_bucket(action.bucket);
-        } else {
-          maps_->performer.perform(action, place.time, pass);
-        }
-      }
+      perform(scheduled, i, pass, update_bucket);
     }
   }
   [[nodiscard]] int rank() const { return communicator_->rank(); }

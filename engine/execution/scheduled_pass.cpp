@@ -33,7 +33,7 @@ ScheduledPass make_scheduled_pass(const partitioner::Network& network,
   ScheduledPass pass{options, make_schedule(network, plan, options), {}, {}, {}};
   pass.places = action_places(network, plan, pass.schedule);
   pass.of_trunk = actions_of_trunk(network, plan, pass.schedule);
-  pass.trunk_end = end_of_trunk(network, pass.schedule);
+  pass.completes = completed_trunk_maps(network, pass.schedule);
   return pass;
 }
 

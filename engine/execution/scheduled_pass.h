@@ -14,8 +14,9 @@ struct ScheduledPass {
   partitioner::ScheduleOptions options;
   partitioner::Schedule schedule;
   ActionPlaces places;
-  IndexedVector<partitioner::ActionIndex, bool> of_trunk;  // see partitioner/plan/trunk_homes.h
-  partitioner::ActionIndex trunk_end;
+  // See partitioner/plan/trunk_homes.h.
+  IndexedVector<partitioner::ActionIndex, bool> of_trunk;
+  IndexedVector<partitioner::ActionIndex, int> completes;
 };
 
 // What the schedule of a pass has to be made with. `update`: parameters are changed after it.

@@ -274,53 +274,62 @@ void TrunkCache::exchange() {
   }
 }
 
-void TrunkCache::at_trunk() {
+void TrunkCache::at_trunk(int map) {
   if (gives_) {
-    give();
-  } else if (keeps_) {
-    keep();
+    give(map);
+    return;
+  }
+  if (keeps_) {
+    take(map);
+    if (map == trunk_.maps.back()) {
+      keep();
+    }
   }
 }
 
-void TrunkCache::give() {
-  const int rank = communicator_.rank();
+// Whether it is to be kept: it is not known, and does not stand at an earlier place, too.
+bool TrunkCache::is_new(std::size_t image) const {
+  const auto place = numbers_.begin() + static_cast<std::ptrdiff_t>(image);
+  return known_[static_cast<std::size_t>(*place)] == kUnknown &&
+         std::find(numbers_.begin(), place, *place) == place;
+}
+
+View<float> TrunkCache::kept_map(std::size_t image, int map) {
+  const auto found = std::find(trunk_.maps.begin(), trunk_.maps.end(), map);
+  return map_in<float>(values_[image],
+                       homes_.homes[static_cast<std::size_t>(own_home(image))],
+                       static_cast<int>(found - trunk_.maps.begin()),
+                       communicator_.rank());
+}
+
+void TrunkCache::give(int map) {
   for (std::size_t image = 0; image < numbers_.size(); ++image) {
-    const TrunkHome& home = homes_.homes[static_cast<std::size_t>(own_home(image))];
-    for (std::size_t i = 0; i < trunk_.maps.size(); ++i) {
-      const View<const float> kept =
-          map_in<const float>(values_[image], home, static_cast<int>(i), rank);
-      if (!kept.region.empty()) {
-        copy_in(kept.data,
-                at_image(kept.region, static_cast<Index>(image)),
-                execution_.map(trunk_.maps[i]));
-      }
+    const View<float> kept = kept_map(image, map);
+    if (!kept.region.empty()) {
+      copy_in<float>(
+          kept.data, at_image(kept.region, static_cast<Index>(image)), execution_.map(map));
+    }
+  }
+}
+
+void TrunkCache::take(int map) {
+  values_.resize(numbers_.size());
+  for (std::size_t image = 0; image < numbers_.size(); ++image) {
+    values_[image].resize(static_cast<std::size_t>(is_new(image) ? kept_here(own_home(image)) : 0));
+    const View<float> kept = kept_map(image, map);
+    if (!kept.region.empty() && !values_[image].empty()) {
+      copy_out(View<const float>(execution_.map(map)),
+               at_image(kept.region, static_cast<Index>(image)),
+               kept.data);
     }
   }
 }
 
 void TrunkCache::keep() {
-  const int rank = communicator_.rank();
-  std::vector<float> values;
   for (std::size_t image = 0; image < numbers_.size() && !problem_; ++image) {
-    const int number_of_home = own_home(image);
-    const Index size = kept_here(number_of_home);
-    const auto place = numbers_.begin() + static_cast<std::ptrdiff_t>(image);
-    const bool is_new = known_[static_cast<std::size_t>(*place)] == kUnknown &&
-                        std::find(numbers_.begin(), place, *place) == place;
-    if (size == 0 || !is_new) {
-      continue;
+    if (!values_[image].empty()) {
+      problem_ = store_->keep(numbers_[image], {own_home(image), values_[image]});
     }
-    const TrunkHome& home = homes_.homes[static_cast<std::size_t>(number_of_home)];
-    values.resize(static_cast<std::size_t>(size));
-    for (std::size_t i = 0; i < trunk_.maps.size(); ++i) {
-      const View<float> kept = map_in<float>(values, home, static_cast<int>(i), rank);
-      if (!kept.region.empty()) {
-        copy_out(View<const float>(execution_.map(trunk_.maps[i])),
-                 at_image(kept.region, static_cast<Index>(image)),
-                 kept.data);
-      }
-    }
-    problem_ = store_->keep(*place, {number_of_home, values});
   }
 }
 
@@ -359,7 +368,7 @@ void forward(TrunkCache* trunk, Execution<float>& execution, Pass pass) {
     return;
   }
   pass.trunk_given = trunk->gives();
-  execution.forward(pass, [trunk] { trunk->at_trunk(); });
+  execution.forward(pass, [trunk](int map) { trunk->at_trunk(map); });
 }
 
 }  // namespace tessera::engine

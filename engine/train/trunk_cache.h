@@ -45,8 +45,8 @@ class TrunkCache {
   // those of the one after it will be, as far as is known.
   [[nodiscard]] bool gives() const { return gives_; }
   [[nodiscard]] bool will_give() const;
-  // To be called at_trunk, see Execution::forward(): keeps the maps, or puts them there.
-  void at_trunk();
+  // To be called at_trunk, see Execution::forward(): keeps the map, or puts it there.
+  void at_trunk(int map);
   // All ranks have computed the pass, from pictures that could be read.
   void confirm();
 
@@ -68,8 +68,11 @@ class TrunkCache {
   [[nodiscard]] std::uint64_t key();
   [[nodiscard]] bool fetch();
   void exchange();
+  [[nodiscard]] bool is_new(std::size_t image) const;
+  [[nodiscard]] View<float> kept_map(std::size_t image, int map);
+  void take(int map);
+  void give(int map);
   void keep();
-  void give();
 
   Execution<float>& execution_;
   DataLoader& loader_;
@@ -86,7 +89,7 @@ class TrunkCache {
   std::vector<Index> numbers_;              // by image
   std::vector<Index> next_;                 // of the pass after it
   std::vector<Index> fresh_;                // that it has made known
-  std::vector<std::vector<float>> values_;  // by image, where it is given: this rank's cells
+  std::vector<std::vector<float>> values_;  // by image, this rank's cells: given, or to be kept
   bool gives_ = false;
   std::optional<std::string> problem_;  // with keeping
 };

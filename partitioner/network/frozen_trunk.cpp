@@ -9,8 +9,12 @@ namespace tessera::partitioner {
 
 namespace {
 
+// To the bit: how a library adds up products with a dense matrix depends on the number of images.
 bool depends_on_image_alone(const Network& network, int layer) {
   const LayerSpec& spec = network.layer(layer);
+  if (std::holds_alternative<Connected>(spec.operation)) {
+    return false;
+  }
   const bool drops_out = std::holds_alternative<Dropout>(spec.operation) && !spec.frozen;
   return !spec.has_backward && !drops_out && !loss_of(network, layer);
 }

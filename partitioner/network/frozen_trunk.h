@@ -17,8 +17,9 @@ struct FrozenTrunk {
   friend bool operator==(const FrozenTrunk&, const FrozenTrunk&) = default;
 };
 
-// As many layers as have no backward pass, drop nothing out and have no loss. Empty where a layer
-// behind them reads the image, and where all are such.
+// As many layers as have no backward pass, drop nothing out and have no loss, and whose cells do
+// not depend on how many images there are, as those of [connected] do in their last bits. Empty
+// where a layer behind them reads the image, and where all are such.
 [[nodiscard]] FrozenTrunk frozen_trunk(const Network& network);
 
 }  // namespace tessera::partitioner

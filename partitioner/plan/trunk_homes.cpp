@@ -61,14 +61,20 @@ IndexedVector<ActionIndex, bool> actions_of_trunk(const Network& network,
   return spared;
 }
 
-ActionIndex end_of_trunk(const Network& network, const Schedule& schedule) {
-  const int last = frozen_trunk(network).last;
-  ActionIndex i = schedule.forward.begin;
-  while (i < schedule.forward.end &&
-         (schedule.actions[i].kind != Action::Kind::Compute || schedule.actions[i].layer <= last)) {
-    ++i;
+IndexedVector<ActionIndex, int> completed_trunk_maps(const Network& network,
+                                                     const Schedule& schedule) {
+  IndexedVector<ActionIndex, int> completed(schedule.actions.size(), kNoMap);
+  for (const int map : frozen_trunk(network).maps) {
+    ActionIndex last;
+    for (ActionIndex i = schedule.forward.begin; i < schedule.forward.end; ++i) {
+      const Action& action = schedule.actions[i];
+      if (action.kind == Action::Kind::Compute && action.layer == map) {
+        last = i;
+      }
+    }
+    completed[last] = map;
   }
-  return i;
+  return completed;
 }
 
 std::optional<std::string> trunk_obstacle(const Network& network, const Plan& plan) {

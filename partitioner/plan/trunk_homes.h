@@ -18,8 +18,11 @@ namespace tessera::partitioner {
                                                                 const Plan& plan,
                                                                 const Schedule& schedule);
 
-// The first action that computes a layer behind the trunk: the maps are there before it.
-[[nodiscard]] ActionIndex end_of_trunk(const Network& network, const Schedule& schedule);
+// By action of a schedule: the map of the trunk that is there when it is done, in the forward pass;
+// kNoMap: none. It need not be there for longer than what comes next.
+inline constexpr int kNoMap = kImage - 1;
+[[nodiscard]] IndexedVector<ActionIndex, int> completed_trunk_maps(const Network& network,
+                                                                   const Schedule& schedule);
 
 // Why the maps cannot be kept by this plan, for people; nothing where they can.
 [[nodiscard]] std::optional<std::string> trunk_obstacle(const Network& network, const Plan& plan);

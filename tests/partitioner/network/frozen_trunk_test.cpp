@@ -49,6 +49,14 @@ TEST_CASE("a layer that drops out is no part of it unless it is frozen") {
   CHECK(frozen_trunk(network).last == 3);
 }
 
+TEST_CASE("it ends before products with a dense matrix") {
+  Network network = three_layers();
+  add_layer(network, partitioner::Connected{.outputs = 5}, {2});
+  add_layer(network, partitioner::Connected{.outputs = 3}, {3});
+  freeze(network, 3);
+  CHECK(frozen_trunk(network) == FrozenTrunk{2, {2}});
+}
+
 TEST_CASE("a loss is no part of it, nor what comes behind one") {
   Network network = three_layers();
   add_layer(network, partitioner::Softmax{}, {2});
