@@ -1,6 +1,7 @@
 #include "partitioner/plan/trunk_homes.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "partitioner/network/frozen_trunk.h"
@@ -77,12 +78,45 @@ IndexedVector<ActionIndex, int> completed_trunk_maps(const Network& network,
   return completed;
 }
 
+namespace {
+
+// Whether the cells of all images are cut alike, whoever computes them.
+bool cuts_images_alike(const Plan& plan, int map) {
+  const auto cells_of = [&](Index image) {
+    std::vector<std::array<Index, 4>> cells;
+    for (const Tile& tile : plan.tiles_of(map)) {
+      const Region cut = of_image(tile.computed, image);
+      if (!cut.empty()) {
+        cells.push_back({cut.rows.begin, cut.rows.end, cut.cols.begin, cut.cols.end});
+      }
+    }
+    std::sort(cells.begin(), cells.end());
+    return cells;
+  };
+  for (Index image = 1; image < plan.batch; ++image) {
+    if (cells_of(image) != cells_of(0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<std::string> trunk_obstacle(const Network& network, const Plan& plan) {
   const int last = frozen_trunk(network).last;
   for (const Action& action : plan.schedule.actions) {
     if (action.kind == Action::Kind::Compute && action.phase == Phase::Recompute &&
         action.layer <= last) {
       return fmt::format("layer {} is computed again in the backward pass", action.layer);
+    }
+  }
+  for (int layer = 0; layer <= last; ++layer) {
+    if (winograd_side(plan.kernels_of(layer).forward) != 0 && !cuts_images_alike(plan, layer)) {
+      return fmt::format(
+          "images are cut in several ways, and the last bits of layer {} by "
+          "Winograd's algorithm depend on it",
+          layer);
     }
   }
   for (const std::vector<LayerPlan>& layers : plan.layers) {

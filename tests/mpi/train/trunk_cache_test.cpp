@@ -132,6 +132,9 @@ std::optional<tests::RandomCase> random_trunk(std::uint64_t seed, int ranks) {
   tests::add_losses(draw, random.network);
   random.partition = tests::random_partition(draw, random.network, random.batch, ranks);
   tests::draw_recomputation(draw, random.partition);
+  if (draw.chance(0.5)) {
+    tests::draw_kernels(draw, random);
+  }
   if (!tests::freeze_some(draw, random.network) || frozen_trunk(random.network).empty()) {
     return std::nullopt;
   }
