@@ -21,6 +21,8 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/network/frozen_layers.h"
+#include "partitioner/network/frozen_trunk.h"
+#include "partitioner/plan/trunk_homes.h"
 #include "partitioner/text/explain.h"
 #include "partitioner/text/plan_answer.h"
 #include "partitioner/text/plan_report.h"
@@ -133,6 +135,7 @@ struct PlannedModel {
   const partitioner::Network& network;
   const partitioner::Partition& partition;
   partitioner::ReportOptions options;
+  Index photos_bytes = 0;  // of them: decoded photos
 };
 
 MultiScaleFigures multi_scale_figures(const PlanCommand& command,
@@ -342,13 +345,13 @@ void print_answer(const PlanCommand& command,
                   const std::optional<TrunkFigures>& trunk,
                   const std::optional<partitioner::InputSizes>& sizes,
                   const std::optional<MultiScaleFigures>& scales) {
-  const auto& [network, partition, options] = model;
+  const auto& [network, partition, options, photos_bytes] = model;
   if (!command.json) {
     fmt::print("{}{}{}{}{}",
                answer_text(command, network, plan, partition, options, prediction, at_first),
                first_steps_lines(at_first),
                trunk ? trunk_line(*trunk) : "",
-               photos_line(command, options.memory.cache_bytes),
+               photos_line(command, photos_bytes),
                sizes ? multi_scale_line(*sizes, *scales) : "");
     return;
   }
@@ -417,6 +420,11 @@ void run_plan(const PlanCommand& command) {
   options.memory.kept = workload.kept;
   options.memory.cache_bytes =
       cache_bytes(command, model, sizes ? sizes->largest() : partitioner::size_of(network.image));
+  const Index photos_bytes = options.memory.cache_bytes;
+  if (command.variants > 0 && !frozen_trunk(network).empty() && !trunk_obstacle(network, plan)) {
+    const auto kept = trunk_bytes_of_ranks(network, plan, command.photos * command.variants, 2);
+    options.memory.cache_bytes += *std::max_element(kept.begin(), kept.end());
+  }
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition), Links::Follow);
   }
@@ -432,18 +440,18 @@ void run_plan(const PlanCommand& command) {
     expect_plans(network, partition, batch, *sizes, command.model);
     scales = multi_scale_figures(command, {network, partition, options}, cluster, workload, *sizes);
   }
-  const PlannedModel planned{network, partition, options};
+  const PlannedModel planned{network, partition, options, photos_bytes};
   const auto at_first = first_steps(command, planned, cluster, workload, sizes);
   // Where more layers learn later, or inputs have several sizes, no maps are kept.
-  const auto trunk = at_first.empty() && !sizes
-                         ? trunk_figures(command.partition,
-                                         network,
-                                         workload,
-                                         partition,
-                                         plan,
-                                         cluster,
-                                         command.photos * std::max<Index>(command.variants, 1))
-                         : std::nullopt;
+  const auto trunk = at_first.empty() && !sizes ? trunk_figures(command.partition,
+                                                                network,
+                                                                workload,
+                                                                partition,
+                                                                plan,
+                                                                cluster,
+                                                                command.photos,
+                                                                command.variants)
+                                                : std::nullopt;
   print_answer(command, planned, plan, prediction, at_first, trunk, sizes, scales);
 }
 

@@ -57,7 +57,8 @@ std::optional<TrunkFigures> trunk_figures(const PartitionRequest& request,
                                           const partitioner::Partition& partition,
                                           const partitioner::Plan& plan,
                                           const std::optional<partitioner::ClusterProfile>& cluster,
-                                          Index images) {
+                                          Index pictures,
+                                          Index variants) {
   const partitioner::FrozenTrunk trunk = frozen_trunk(network);
   if (trunk.empty()) {
     return std::nullopt;
@@ -66,8 +67,10 @@ std::optional<TrunkFigures> trunk_figures(const PartitionRequest& request,
   if (figures.obstacle) {
     return figures;
   }
-  figures.images = images;
-  figures.bytes = trunk_bytes_of_ranks(network, plan, std::max<Index>(images, 1), 0);
+  figures.pictures = pictures;
+  figures.variants = std::max<Index>(variants, 1);
+  figures.bytes =
+      trunk_bytes_of_ranks(network, plan, std::max<Index>(pictures, 1) * figures.variants, 0);
   if (cluster) {
     figures.steps = predicted_trunk_steps(request, network, workload, partition, plan, *cluster);
   }
@@ -80,11 +83,11 @@ std::string trunk_line(const TrunkFigures& figures) {
     return fmt::format("maps of {} cannot be kept: {}\n", layers, *figures.obstacle);
   }
   return fmt::format(
-      "maps of {}, which do not change, kept (train --trunk-cache): {} for {} on one rank at "
-      "most{}\n",
+      "maps of {} kept (train --augment-variants {}): {} for {} on one rank at most{}\n",
       layers,
+      figures.variants,
       readable_bytes(*std::max_element(figures.bytes.begin(), figures.bytes.end())),
-      figures.images == 0 ? "a picture" : counted(figures.images, "picture"),
+      figures.pictures == 0 ? "a picture" : counted(figures.pictures, "picture"),
       figures.steps ? fmt::format("; a step is then {:.2g} times as fast, {:.3g} s instead of "
                                   "{:.3g} s (predicted)",
                                   figures.steps->times(),
@@ -99,7 +102,8 @@ std::string trunk_json(const TrunkFigures& figures) {
     json["obstacle"] = *figures.obstacle;
     return json.dump(-1, ' ', true);
   }
-  json["pictures"] = std::max<Index>(figures.images, 1);
+  json["pictures"] = std::max<Index>(figures.pictures, 1);
+  json["variants"] = figures.variants;
   json["bytes"] = figures.bytes;
   if (figures.steps) {
     json["step_s"] = figures.steps->computed_s;

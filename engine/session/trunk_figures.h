@@ -39,12 +39,13 @@ struct TrunkSteps {
 struct TrunkFigures {
   int last = 0;                              // layer of the trunk
   std::optional<std::string> obstacle = {};  // why its maps cannot be kept
-  Index images = 0;                          // different ones that are shown; 0: not known
-  std::vector<Index> bytes = {};             // of each rank, for these, or for one
+  Index pictures = 0;                        // 0: not known
+  Index variants = 1;                        // in which each is shown
+  std::vector<Index> bytes = {};             // of each rank, for these pictures, or for one
   std::optional<TrunkSteps> steps = {};
 };
 
-// Of a plan; nothing where no layers are frozen.
+// Of a plan; nothing where no layers are frozen. `variants`: 0: as 1.
 [[nodiscard]] std::optional<TrunkFigures> trunk_figures(
     const PartitionRequest& request,
     const partitioner::Network& network,
@@ -52,7 +53,8 @@ struct TrunkFigures {
     const partitioner::Partition& partition,
     const partitioner::Plan& plan,
     const std::optional<partitioner::ClusterProfile>& cluster,
-    Index images);
+    Index pictures,
+    Index variants);
 
 // A line for people, and an object of JSON.
 [[nodiscard]] std::string trunk_line(const TrunkFigures& figures);

@@ -51,6 +51,27 @@ expect 'the plan says it' grep -qE '^frozen +layers 0-4' "$folder/out"
 works 4 check "$resnet" --grid 2x2 --freeze 4
 works 4 time "$resnet" --grid 2x2 --freeze 4 --batch 4 --steps 1
 
+# Maps of frozen layers are computed once for each variant of a picture, and no bit is another one: in tiles, by images, from a folder.
+kept=("${training[@]}" --steps 20 --weights "$trunk" --freeze 4 --augment-variants 2 --seed 3)
+for cut in '--grid 2x2' '--data-parallel-from 0'; do
+  # shellcheck disable=SC2086 # several options
+  works 4 train "$resnet" "${kept[@]}" --run "$folder/computed" --force --trunk-cache off $cut
+  for how in memory "$folder/maps" "$folder/maps"; do
+    # shellcheck disable=SC2086 # several options
+    works 4 train "$resnet" "${kept[@]}" --run "$folder/kept" --force --trunk-cache "$how" $cut
+    expect "$cut, $how: what is kept is said" grep -qE "^maps of the frozen layers are computed once for each picture, in 2 variants, and kept in .*on one rank" "$folder/out"
+    for file in checkpoint.safetensors best.safetensors evaluation.json; do
+      expect "$cut, $how: the same $file" same_bytes "$folder/computed/$file" "$folder/kept/$file"
+    done
+  done
+done
+works 1 train "$resnet" "${training[@]}" --steps 1 --no-eval --weights "$trunk" --freeze 4 --trunk-cache memory --run "$folder/anew"
+expect 'what it would gain is said' grep -qE 'frozen layers are computed for every step, since .*--augment-variants N .*times as fast' "$folder/out"
+expect 'that it is not used is a warning' grep -q 'warning: --trunk-cache is not used: each epoch shows' "$folder/err"
+works 1 plan "$resnet" --grid 2x2 --freeze 4 --photos 60 --augment-variants 2 --json --cluster hostfiles/pi3x4.cluster.toml
+expect 'the plan has what maps take and gain' perl -ne '
+  exit !(/"trunk_cache":\{"last_layer":4,"pictures":60,"variants":2,"bytes":\[(?:\d+,?){4}\],"step_s":[^,]+,"given_step_s":[^,]+,"times":(\S+?)\}/ && $1 > 1)' "$folder/out"
+
 # In the model file.
 sed '0,/^filters=64$/s//&\nstopbackward=1/' "$resnet" >"$folder/stop.cfg"
 works 1 plan "$folder/stop.cfg"
