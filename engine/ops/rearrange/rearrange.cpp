@@ -2,73 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <numeric>
 
-#include "engine/ops/loops/lines.h"
-#include "engine/ops/loops/threads.h"
+#include "engine/ops/rearrange/cell_rows.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
 namespace {
 
-constexpr Index kAllRows = -1;
 constexpr Index kWholeBlock = 16;  // channels
 
 Index round_up(Index value, Index every) {
   return (value + every - 1) / every * every;
-}
-
-// Cells side by side in two views, `channels` channels of each.
-template <class Out, class In>
-struct CellRows {
-  Out* to = nullptr;
-  Index to_step = 0;
-  In* from = nullptr;
-  Index from_step = 0;
-  Index cells = 0;
-  Index channels = 0;
-
-  [[nodiscard]] bool dense() const { return to_step == channels && from_step == channels; }
-};
-
-// Calls visit(to, from) for the numbers of two rows that belong together: no number depends on
-// another of its row.
-template <class Out, class In, class Visit>
-inline void for_each_number(const CellRows<Out, In>& rows, Visit visit) {
-  if (rows.dense()) {
-#pragma omp simd
-    for (Index i = 0; i < rows.cells * rows.channels; ++i) {
-      visit(rows.to[i], rows.from[i]);
-    }
-    return;
-  }
-  for (Index cell = 0; cell < rows.cells; ++cell) {
-    Out* to = rows.to + cell * rows.to_step;
-    In* from = rows.from + cell * rows.from_step;
-    for_each_channel(rows.channels, [&](Index l) { visit(to[l], from[l]); });
-  }
-}
-
-// By the C library where there is much to copy: it can write without reading first.
-template <class T>
-inline void copy_row(T* to, const T* from, Index count) {
-  if (count == kWholeBlock) {
-    std::memcpy(to, from, kWholeBlock * sizeof(T));
-  } else {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
-  }
-}
-
-template <class T>
-inline void copy_rows(const CellRows<T, const T>& rows) {
-  if (rows.dense()) {
-    copy_row(rows.to, rows.from, rows.cells * rows.channels);
-    return;
-  }
-  for (Index cell = 0; cell < rows.cells; ++cell) {
-    copy_row(rows.to + cell * rows.to_step, rows.from + cell * rows.from_step, rows.channels);
-  }
 }
 
 // A view's run of channels, numbered as the output's.
@@ -79,77 +25,51 @@ View<In> shifted(View<In> in, Index channel_shift) {
   return in;
 }
 
-// Calls visit(rows) with the cells that belong together; Out and In are const T or T. With a
-// phase: only on rows that are `phase` more than a multiple of map.repeat.
+// Calls visit(rows) with the cells that belong together; Out and In are const T or T.
 template <class Out, class In, class Visit>
 void for_each_pair(const CellMap& map,
                    const View<Out>& out,
                    const Region& region,
                    const View<In>& in,
-                   Visit visit,
-                   Index phase = kAllRows) {
+                   Visit visit) {
   const View<In> from = shifted(in, map.channel_shift);
-  const bool same_places = map.sample == 1 && map.repeat == 1 && map.every == 1;
-  for_each_line(
-      region, channel_runs(region.channels, out, from), [&](const Range& run, Index n, Index row) {
-        if (row % map.every != 0 || (phase != kAllRows && row % map.repeat != phase)) {
-          return;
-        }
-        const Index channels = channels_of_block(run, out, from);
-        const Index source = row * map.sample / map.repeat;
-        if (same_places) {
-          visit(CellRows<Out, In>{line_start(out, run, n, row, region.cols.begin),
-                                  out.block,
-                                  line_start(from, run, n, source, region.cols.begin),
-                                  from.block,
-                                  region.cols.size(),
-                                  channels});
-          return;
-        }
-        for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end;
-             col += map.every) {
-          const Index source_col = col * map.sample / map.repeat;
-          visit(CellRows<Out, In>{line_start(out, run, n, row, col),
-                                  out.block,
-                                  line_start(from, run, n, source, source_col),
-                                  from.block,
-                                  1,
-                                  channels});
-        }
-      });
+  const Index step = std::lcm(map.every, map.repeat);
+  const Index first = round_up(region.cols.begin, map.every);
+  const Index end = std::min(first + step, region.cols.end);
+  const auto visit_run = [&](const Range& run, Index n, const Range& rows) {
+    const Index source_row = rows.begin * map.sample / map.repeat;
+    const Index channels = channels_of_block(run, out, from);
+    for (Index col = first; col < end; col += map.every) {
+      const Index source_col = col * map.sample / map.repeat;
+      const Index cols = region.cols.end - col + (rows.size() - 1) * region.cols.size();
+      visit(CellRows<Out, In>{line_start(out, run, n, rows.begin, col),
+                              step * out.block,
+                              line_start(from, run, n, source_row, source_col),
+                              step * map.sample / map.repeat * from.block,
+                              (cols + step - 1) / step,
+                              channels});
+    }
+  };
+  // Runs that share a block of the output come one after the other, while its cells are at hand.
+  const auto visit_block = [&](const Range& block, Index n, const Range& rows) {
+    for_each_channel_run(
+        block, [&](const Range& run) { visit_run(run, n, rows); }, out, from);
+  };
+  const std::vector<Range> blocks = channel_runs(region.channels, out);
+  if (map.sample == 1 && step == 1) {
+    for_each_rows(region, blocks, visit_block, out, from);
+    return;
+  }
+  for_each_line(region, blocks, [&](const Range& block, Index n, Index row) {
+    if (row % map.every == 0) {
+      visit_block(block, n, Range{row, row + 1});
+    }
+  });
 }
 
 // Whether each cell only is repeated, as upsampling does.
 bool only_repeats(const CellMap& map) {
   return map.repeat > 1 && map.sample == 1 && map.every == 1;
-}
-
-// Calls visit(first, count) for the cells of [outs) that repeat the same cell, cell by cell.
-template <class Visit>
-inline void for_each_repeated(const Range& outs, Index repeat, Visit visit) {
-  Index source = outs.begin / repeat;
-  for (Index out = outs.begin; out < outs.end; ++source) {
-    const Index end = std::min((source + 1) * repeat, outs.end);
-    visit(source, Range{out, end});
-    out = end;
-  }
-}
-
-template <class T>
-void repeat_cells(const CellMap& map, const View<const T>& in, const Region& region, View<T> out) {
-  const View<const T> from = shifted(in, map.channel_shift);
-  for_each_line(
-      region, channel_runs(region.channels, out, from), [&](const Range& run, Index n, Index row) {
-        const Index channels = channels_of_block(run, out, from);
-        const T* x = line_start(from, run, n, row / map.repeat, from.region.cols.begin);
-        T* y = line_start(out, run, n, row, region.cols.begin);
-        for_each_repeated(region.cols, map.repeat, [&](Index source, const Range& outs) {
-          const T* cell = x + (source - from.region.cols.begin) * from.block;
-          for (Index col = outs.begin; col < outs.end; ++col, y += out.block) {
-            copy_row(y, cell, channels);
-          }
-        });
-      });
 }
 
 // Each cell of the gradient takes what it adds up row by row of the cells that repeat it.
@@ -173,23 +93,25 @@ void repeat_cells_backward(const CellMap& map,
         const T* gradients = line_start(out_gradient, run, n, rows.begin, region.cols.begin);
         const Index step = out_gradient.block;
         T* x = line_start(to, run, n, source_row, region.cols.begin / map.repeat);
-        for_each_repeated(region.cols, map.repeat, [&](Index, const Range& cols) {
+        for (Index col = region.cols.begin; col < region.cols.end;) {
+          const Index end = std::min((col / map.repeat + 1) * map.repeat, region.cols.end);
           std::array<T, kWholeBlock> sums{};
           if (!assign) {
             for_each_channel(channels, [&](Index l) { sums[static_cast<std::size_t>(l)] = x[l]; });
           }
           for (Index row = 0; row < rows.size(); ++row) {
             const T* g = gradients + row * out_gradient.row_stride();
-            for (Index i = 0; i < cols.size() * step; i += step) {
+            for (Index i = 0; i < (end - col) * step; i += step) {
               for_each_channel(channels, [&](Index l) {
                 sums[static_cast<std::size_t>(l)] += factor * g[i + l];
               });
             }
           }
-          gradients += cols.size() * step;
-          copy_row(x, sums.data(), channels);
+          gradients += (end - col) * step;
+          for_each_channel(channels, [&](Index l) { x[l] = sums[static_cast<std::size_t>(l)]; });
           x += to.block;
-        });
+          col = end;
+        }
       });
 }
 
@@ -210,8 +132,6 @@ void copy_cells(
     for_each_pair(map, out, region, in, [factor](const Rows& rows) {
       for_each_number(rows, [factor](T& to, const T& from) { to = factor * from; });
     });
-  } else if (only_repeats(map)) {
-    repeat_cells(map, in, region, out);
   } else {
     for_each_pair(map, out, region, in, [](const Rows& rows) { copy_rows(rows); });
   }
@@ -220,31 +140,32 @@ void copy_cells(
 template <class T>
 void add_cells(
     T factor, View<const T> first, View<const T> second, const Region& region, View<T> out) {
-  if (region.empty()) {
-    return;
-  }
-  for_each_line(
+  for_each_rows(
       region,
       channel_runs(region.channels, out, first, second),
-      [&](const Range& run, Index n, Index row) {
+      [&](const Range& run, Index n, const Range& rows) {
         const Index channels = channels_of_block(run, out, first, second);
-        T* y = line_start(out, run, n, row, region.cols.begin);
-        const T* a = line_start(first, run, n, row, region.cols.begin);
-        const T* b = line_start(second, run, n, row, region.cols.begin);
+        const Index cells = rows.size() * region.cols.size();
+        T* y = line_start(out, run, n, rows.begin, region.cols.begin);
+        const T* a = line_start(first, run, n, rows.begin, region.cols.begin);
+        const T* b = line_start(second, run, n, rows.begin, region.cols.begin);
         if (out.block == channels && first.block == channels && second.block == channels) {
 #pragma omp simd
-          for (Index i = 0; i < region.cols.size() * channels; ++i) {
+          for (Index i = 0; i < cells * channels; ++i) {
             y[i] = a[i] + factor * b[i];
           }
           return;
         }
-        for (Index col = 0; col < region.cols.size(); ++col) {
+        for (Index cell = 0; cell < cells; ++cell) {
           for_each_channel(channels, [&](Index l) { y[l] = a[l] + factor * b[l]; });
           y += out.block;
           a += first.block;
           b += second.block;
         }
-      });
+      },
+      out,
+      first,
+      second);
 }
 
 template <class T>
@@ -258,36 +179,24 @@ void copy_cells_backward(const CellMap& map,
   if (region.empty()) {
     return;
   }
-  const auto add = [factor](const Rows& rows) {
-    for_each_number(rows, [factor](const T& from, T& to) { to += factor * from; });
-  };
   if (only_repeats(map)) {
     repeat_cells_backward(map, factor, out_gradient, region, in_gradient, assign);
     return;
   }
-  expects(!assign || (map.sample == 1 && map.repeat == 1 && map.every == 1),
-          "cells that are assigned once");
+  expects(map.every % map.repeat == 0, "cells that no other row or column adds to");
+  expects(!assign || (map.sample == 1 && map.every == 1), "cells that are assigned once");
   if (assign && factor == 1) {
     for_each_pair(map, out_gradient, region, in_gradient, [](const Rows& rows) {
-      copy_rows(CellRows<T, const T>{
-          rows.from, rows.from_step, rows.to, rows.to_step, rows.cells, rows.channels});
+      copy_rows(rows.reversed());
     });
-    return;
-  }
-  if (assign) {
+  } else if (assign) {
     for_each_pair(map, out_gradient, region, in_gradient, [factor](const Rows& rows) {
       for_each_number(rows, [factor](const T& from, T& to) { to = factor * from; });
     });
-    return;
-  }
-  if (map.repeat == 1) {
-    for_each_pair(map, out_gradient, region, in_gradient, add);
-    return;
-  }
-  // Rows that add to the same row of the input come one after the other: threads must not meet
-  // there.
-  for (Index phase = 0; phase < map.repeat; ++phase) {
-    for_each_pair(map, out_gradient, region, in_gradient, add, phase);
+  } else {
+    for_each_pair(map, out_gradient, region, in_gradient, [factor](const Rows& rows) {
+      for_each_number(rows, [factor](const T& from, T& to) { to += factor * from; });
+    });
   }
 }
 

@@ -62,51 +62,21 @@ void interpolate_backward(const FinerGrid& grid,
                           const Region& cells,
                           View<T> in_gradient);
 
-// out[(dy * stride + dx) * C + c][row][col] = in[c][row * stride + dy][col * stride + dx], C
-// channels in all.
-template <class T>
-void space_to_depth_forward(
-    Index stride, Index channels, View<const T> in, const Region& region, View<T> out);
-template <class T>
-void space_to_depth_backward(Index stride,
-                             Index channels,
-                             View<const T> out_gradient,
-                             const Region& region,
-                             View<T> in_gradient);
-
-// Output channel j * groups + g is channel g * (channels / groups) + j of the input, `channels` in
-// all.
-template <class T>
-void shuffle_channels_forward(
-    Index groups, Index channels, View<const T> in, const Region& region, View<T> out);
-template <class T>
-void shuffle_channels_backward(Index groups,
-                               Index channels,
-                               View<const T> out_gradient,
-                               const Region& region,
-                               View<T> in_gradient);
-
-// Darknet's reorg: the whole map of an image as flat memory. `in` is (C, H, W). Assigns out on the
-// region.
-template <class T>
-void reorg_forward(const partitioner::Reorg& reorg,
-                   const partitioner::MapShape& in_shape,
-                   View<const T> in,
-                   const partitioner::MapShape& out_shape,
-                   const Region& region,
-                   View<T> out);
-template <class T>
-void reorg_backward(const partitioner::Reorg& reorg,
-                    const partitioner::MapShape& in_shape,
-                    View<const T> out_gradient,
-                    const partitioner::MapShape& out_shape,
-                    const Region& region,
-                    View<T> in_gradient);
-
-// The cell of the input, as a flat (C, H, W) index, that flat index `out` of the output takes its
-// value from.
-[[nodiscard]] Index reorg_source(const partitioner::Reorg& reorg,
-                                 const partitioner::MapShape& in_shape,
-                                 Index out);
+// Layers that give each number of their input, whose maps are `in_shape`, a place of its own in the
+// output: partitioner::Reorg, SpaceToDepth and ChannelShuffle. Forward assigns out on the region;
+// backward adds, or assigns.
+template <class Layer, class T>
+void permute_forward(const Layer& layer,
+                     const partitioner::MapShape& in_shape,
+                     View<const T> in,
+                     const Region& region,
+                     View<T> out);
+template <class Layer, class T>
+void permute_backward(const Layer& layer,
+                      const partitioner::MapShape& in_shape,
+                      View<const T> out_gradient,
+                      const Region& region,
+                      View<T> in_gradient,
+                      bool assign = false);
 
 }  // namespace tessera::engine

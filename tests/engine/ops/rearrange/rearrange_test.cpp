@@ -24,35 +24,20 @@ struct Mover {
   Network network;
   std::function<void(View<const double> in, const Region& region, View<double> out)> forward;
   std::function<void(
-      View<const double> out_gradient, const Region& region, View<double> in_gradient)>
+      View<const double> out_gradient, const Region& region, View<double> in_gradient, bool assign)>
       backward;
 };
 
-Mover space_to_depth(Index stride) {
+template <class Operation>
+Mover permutation(const Operation& operation, const partitioner::MapShape& image) {
   Mover mover;
-  mover.network.image = {3, 4 * stride, 3 * stride};
-  add_layer(mover.network, partitioner::SpaceToDepth{stride}, {kImage});
-  mover.forward = [stride](auto in, const Region& region, auto out) {
-    engine::space_to_depth_forward(stride, 3, in, region, out);
-  };
-  mover.backward = [stride](auto gradient, const Region& region, auto in) {
-    engine::space_to_depth_backward(stride, 3, gradient, region, in);
-  };
-  return mover;
-}
-
-Mover reorg(Index stride, bool reverse) {
-  Mover mover;
-  const partitioner::Reorg reorg{stride, reverse};
-  mover.network.image = {2 * stride * stride, 2 * stride, 3 * stride};
-  add_layer(mover.network, reorg, {kImage});
-  const partitioner::MapShape in_shape = mover.network.image;
-  const partitioner::MapShape out_shape = mover.network.shape(0);
+  mover.network.image = image;
+  add_layer(mover.network, operation, {kImage});
   mover.forward = [=](auto in, const Region& region, auto out) {
-    engine::reorg_forward(reorg, in_shape, in, out_shape, region, out);
+    engine::permute_forward(operation, image, in, region, out);
   };
-  mover.backward = [=](auto gradient, const Region& region, auto in) {
-    engine::reorg_backward(reorg, in_shape, gradient, out_shape, region, in);
+  mover.backward = [=](auto gradient, const Region& region, auto in, bool assign) {
+    engine::permute_backward(operation, image, gradient, region, in, assign);
   };
   return mover;
 }
@@ -64,35 +49,34 @@ Mover upsample(Index stride) {
   mover.forward = [stride](auto in, const Region& region, auto out) {
     engine::copy_cells({0, 1, stride, 1}, 1.0, false, in, region, out);
   };
-  mover.backward = [stride](auto gradient, const Region& region, auto in) {
-    engine::copy_cells_backward({0, 1, stride, 1}, 1.0, gradient, region, in);
+  mover.backward = [stride](auto gradient, const Region& region, auto in, bool assign) {
+    engine::copy_cells_backward({0, 1, stride, 1}, 1.0, gradient, region, in, assign);
   };
   return mover;
 }
 
-Mover channel_shuffle(Index groups, Index channels) {
-  Mover mover;
-  mover.network.image = {channels, 3, 4};
-  add_layer(mover.network, partitioner::ChannelShuffle{groups}, {kImage});
-  mover.forward = [=](auto in, const Region& region, auto out) {
-    engine::shuffle_channels_forward(groups, channels, in, region, out);
-  };
-  mover.backward = [=](auto gradient, const Region& region, auto in) {
-    engine::shuffle_channels_backward(groups, channels, gradient, region, in);
-  };
-  return mover;
+std::vector<Mover> permutations() {
+  using partitioner::ChannelShuffle;
+  using partitioner::Reorg;
+  using partitioner::SpaceToDepth;
+  return {permutation(ChannelShuffle{2}, {6, 3, 4}),
+          permutation(ChannelShuffle{3}, {42, 3, 4}),
+          permutation(ChannelShuffle{2}, {512, 3, 4}),
+          permutation(SpaceToDepth{2}, {3, 8, 6}),
+          permutation(SpaceToDepth{3}, {3, 12, 9}),
+          permutation(SpaceToDepth{2}, {16, 4, 6}),
+          permutation(SpaceToDepth{2}, {20, 4, 2}),
+          permutation(Reorg{2, false}, {8, 4, 6}),
+          permutation(Reorg{3, false}, {18, 6, 9}),
+          permutation(Reorg{2, true}, {8, 4, 6}),
+          permutation(Reorg{3, true}, {18, 3, 2})};
 }
 
 std::vector<Mover> movers() {
-  return {channel_shuffle(2, 6),
-          channel_shuffle(3, 42),
-          space_to_depth(2),
-          space_to_depth(3),
-          reorg(2, false),
-          reorg(3, false),
-          reorg(2, true),
-          upsample(2),
-          upsample(3)};
+  std::vector<Mover> all = permutations();
+  all.push_back(upsample(2));
+  all.push_back(upsample(3));
+  return all;
 }
 
 TEST_CASE(
@@ -135,7 +119,7 @@ TEST_CASE("layers that move cells give gradients back to where the cells came fr
           expected.at(n, to.channel, to.row, to.col) += gradient.at(n, c, row, col);
         });
       });
-      mover.backward(held.view(), region, found.view());
+      mover.backward(held.view(), region, found.view(), false);
       CHECK(tests::relative_difference(
                 View<const double>(found.view()), expected, expected.region) < 1e-14);
     }
@@ -261,15 +245,16 @@ TEST_CASE("the sum of two maps is a copy of one to which the other is added, on 
   }
 }
 
-TEST_CASE("reorg moves every value to a place of its own") {
-  for (const bool reverse : {false, true}) {
-    const partitioner::Reorg reorg{2, reverse};
-    const partitioner::MapShape shape{8, 4, 6};
-    std::vector<int> taken(static_cast<std::size_t>(shape.volume()));
-    for (Index out = 0; out < shape.volume(); ++out) {
-      ++taken[static_cast<std::size_t>(engine::reorg_source(reorg, shape, out))];
-    }
-    CHECK(taken == std::vector<int>(taken.size(), 1));
+TEST_CASE("a permutation moves every number to a place of its own, and assigning moves it back") {
+  for (const Mover& mover : permutations()) {
+    const Region map = whole_map(mover.network, kImage, 2);
+    PlainMap numbers = tests::random_map(map, 41);
+    Tensor<double> moved(whole_map(mover.network, 0, 2));
+    Tensor<double> back = tests::tensor_of<double>(numbers, map);
+    mover.forward(back.view(), moved.region(), moved.view());
+    std::fill(back.values().span().begin(), back.values().span().end(), 7);
+    mover.backward(moved.view(), moved.region(), back.view(), true);
+    CHECK(tests::relative_difference<double>(back.view(), numbers, map) == 0);
   }
 }
 
