@@ -116,26 +116,37 @@ void channel_pool_forward(Index outputs,
                           View<const T> in,
                           const Region& region,
                           const Pooled<T>& out) {
-  if (region.empty()) {
-    return;
-  }
-  parallel_for(region.images, region.rows, [&](Index n, Index row) {
-    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-      for (Index k = region.channels.begin; k < region.channels.end; ++k) {
-        Index argmax = k;
-        T largest = in.at(n, k, row, col);
-        for (Index c = k + outputs; c < channels.end; c += outputs) {
-          const T value = in.at(n, c, row, col);
-          if (value > largest || value != value) {  // NaN stays NaN
-            argmax = c;
-            largest = value;
-          }
+  const View<ArgmaxOffset>& argmax = out.argmax;
+  const auto runs = argmax.data == nullptr ? channel_runs(region.channels, out.values)
+                                           : channel_runs(region.channels, out.values, argmax);
+  // The `place`-th of the channels that an output chooses from, for the run's first output on.
+  const auto take = [&](const Range& run, Index n, Index row, const Range& from, Index place) {
+    const Index first = from.begin - place * outputs - run.begin;
+    const T* x = line_start(in, from, n, row, region.cols.begin);
+    T* y = line_start(out.values, run, n, row, region.cols.begin) + first;
+    ArgmaxOffset* offsets = argmax.data == nullptr
+                                ? nullptr
+                                : line_start(argmax, run, n, row, region.cols.begin) + first;
+    for (Index col = 0; col < region.cols.size(); ++col) {
+      for_each_channel(from.size(), [&](Index l) {
+        const bool larger = place == 0 || x[l] > y[l] || x[l] != x[l];  // NaN stays NaN
+        y[l] = larger ? x[l] : y[l];
+        if (offsets != nullptr) {
+          offsets[l] = larger ? static_cast<ArgmaxOffset>(place) : offsets[l];
         }
-        out.values.at(n, k, row, col) = largest;
-        if (out.argmax.data != nullptr) {
-          out.argmax.at(n, k, row, col) = static_cast<ArgmaxOffset>((argmax - k) / outputs);
-        }
-      }
+      });
+      x += in.block;
+      y += out.values.block;
+      offsets += offsets == nullptr ? 0 : argmax.block;
+    }
+  };
+  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
+    for (Index place = 0; run.begin + place * outputs < channels.end; ++place) {
+      const Index shift = place * outputs;
+      for_each_channel_run(
+          {run.begin + shift, std::min(run.end + shift, channels.end)},
+          [&](const Range& from) { take(run, n, row, from, place); },
+          in);
     }
   });
 }
