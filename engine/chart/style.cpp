@@ -100,7 +100,7 @@ std::string_view chart_script() {
   return R"js("use strict";
 const numbers = text => text.split(" ").map(Number);
 const shown = value => value === 0 ? "0" : Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
-for (const svg of document.querySelectorAll("svg[data-x]")) {
+const addReadOut = svg => {
   const [left, right, xLow, xHigh] = numbers(svg.dataset.x);
   const [bottom, top, yLow, yHigh, log] = numbers(svg.dataset.y);
   const xOf = px => xLow + (px - left) / (right - left) * (xHigh - xLow);
@@ -164,12 +164,13 @@ for (const svg of document.querySelectorAll("svg[data-x]")) {
     box.style.left = `${x + 14 + box.offsetWidth > figure.width ? Math.max(0, x - 14 - box.offsetWidth) : x + 14}px`;
     box.style.top = `${event.clientY - figure.top + 14}px`;
   });
-}
+};
+for (const svg of document.querySelectorAll("svg[data-x]")) addReadOut(svg);
 )js";
 }
 
 std::string_view chart_script_hash() {
-  return "sha256-L1+AjQ6wYgpF0IKNMXxypN+4wn1zUy/bMHqNm6tUFDk=";
+  return "sha256-JaKw7lgrbRcXcssJ6m18MT8XcUthAylO6ru+5/yAJwo=";
 }
 
 }  // namespace tessera::engine

@@ -10,7 +10,7 @@ namespace tessera::engine {
 [[nodiscard]] std::string_view chart_style();
 
 // JavaScript, for a <script> of a page: what lines show below the pointer. Without it they are all
-// there but for that.
+// there but for that. Drawings that come later are its function addReadOut's.
 [[nodiscard]] std::string_view chart_script();
 
 // Its SHA-256 as a Content-Security-Policy names it: "sha256-...".

@@ -33,14 +33,6 @@ std::array<PageSection, kSections> sections_of(const RunData& run) {
           events_section(run)};
 }
 
-std::string title_of(const RunData& run, const PageOptions& options) {
-  if (!options.title.empty()) {
-    return options.title;
-  }
-  const std::string model = run.info ? stem_of(run.info->model) : "";
-  return model.empty() ? "A training run" : model;
-}
-
 // "running, as of 2026-11-26 07:10 UTC"
 std::string state_text(const RunData& run, const PageOptions& options) {
   std::string text = name_of(run.state);
@@ -89,26 +81,46 @@ std::string content_policy() {
 
 }  // namespace
 
-std::string run_page(const RunData& run, const PageOptions& options) {
+std::string title_of(const RunData& run, const PageOptions& options) {
+  if (!options.title.empty()) {
+    return options.title;
+  }
+  const std::string model = run.info ? stem_of(run.info->model) : "";
+  return model.empty() ? "A training run" : model;
+}
+
+std::vector<std::string> page_parts(const RunData& run, const PageOptions& options) {
   const std::array<PageSection, kSections> sections = sections_of(run);
+  std::vector<std::string> parts{
+      header_html(run, options), key_figures_html(run), facts_html(run)};
+  for (const PageSection& section : sections) {
+    parts.push_back(section.html.empty()
+                        ? ""
+                        : fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n",
+                                      section.id,
+                                      section.title,
+                                      section.html));
+  }
+  parts.push_back(missing_html(run, sections));
+  return parts;
+}
+
+std::string page_start(const std::string& title, const std::string& head) {
   std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n" +
-                     content_policy() +
+                     head +
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<link rel=\"icon\" href=\"data:,\">\n<title>" +
-                     escaped(title_of(run, options)) + "</title>\n<style>\n";
+                     escaped(title) + "</title>\n<style>\n";
   html += chart_style();
   html += page_style();
-  html += "</style>\n</head>\n<body>\n" + hatch_pattern() + header_html(run, options) +
-          key_figures_html(run) + facts_html(run);
-  for (const PageSection& section : sections) {
-    if (!section.html.empty()) {
-      html += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n",
-                          section.id,
-                          section.title,
-                          section.html);
-    }
+  return html + "</style>\n</head>\n<body>\n" + hatch_pattern();
+}
+
+std::string run_page(const RunData& run, const PageOptions& options) {
+  std::string html = page_start(title_of(run, options), content_policy());
+  for (const std::string& part : page_parts(run, options)) {
+    html += part;
   }
-  html += missing_html(run, sections);
   html += "<footer>Made by tessera report from " + escaped(run.folder.string()) +
           (options.as_of.empty() ? "" : ", " + escaped(options.as_of)) + ".</footer>\n<script>";
   html += chart_script();
