@@ -89,7 +89,7 @@ struct RunData {
   std::string evaluation_json;       // classes, confusion matrix and curves of the last evaluation
   std::string best_evaluation_json;  // likewise of the best, whose weights are kept
 
-  // PNG files of a detector's run, see run_log/detection_sheets.h; of read_run() alone.
+  // PNG files of a detector's run, see run_log/detection_sheets.h; where they are asked for.
   std::string training_sheet;
   std::string test_sheet;
 

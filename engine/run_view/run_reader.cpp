@@ -43,10 +43,27 @@ std::optional<bool> is_locked(const fs::path& folder) {
   return errno == EWOULDBLOCK ? std::optional(true) : std::nullopt;
 }
 
+std::optional<std::string> json_of(const fs::path& path) {
+  return read_json_text(path);
+}
+
+// What cannot be read is as good as not there.
+std::optional<std::string> sheet_of(const fs::path& path) {
+  constexpr Index kMost = Index{4} << 20U;
+  try {
+    return read_regular_file(path, "a file of a run", kMost);
+  } catch (const InputError&) {
+    return "";
+  }
+}
+
 // A file that is always replaced as a whole.
 class WholeFile {
  public:
-  explicit WholeFile(fs::path path) : path_(std::move(path)) {}
+  // Of its text; nothing where it cannot be one of a run.
+  using Read = std::optional<std::string> (*)(const fs::path&);
+
+  WholeFile(fs::path path, Read read) : path_(std::move(path)), read_(read) {}
 
   // Its text where it is not the one of the last call; an empty one where it is gone.
   std::optional<std::string> news() {
@@ -64,31 +81,22 @@ class WholeFile {
       return std::nullopt;
     }
     // What cannot be read is as good as not there; what is too much to be one is damaged.
-    const auto text = read_json_text(path_);
+    const auto text = read_(path_);
     return text ? text : std::optional<std::string>(what.st_size > 0 ? kDamaged : "");
   }
 
  private:
   using Stamp = std::array<std::int64_t, 5>;
   fs::path path_;
+  Read read_;
   Stamp stamp_{};
 };
-
-// What cannot be read is as good as not there.
-std::string sheet_bytes(const fs::path& path) {
-  constexpr Index kMost = Index{4} << 20U;
-  try {
-    return read_regular_file(path, "a file of a run", kMost);
-  } catch (const InputError&) {
-    return "";
-  }
-}
 
 }  // namespace
 
 class RunReader::Files {
  public:
-  explicit Files(fs::path folder) {
+  Files(fs::path folder, Sheets sheets) {
     std::error_code error;
     const fs::file_status status = fs::status(folder, error);
     if (!fs::is_directory(status)) {
@@ -106,6 +114,10 @@ class RunReader::Files {
           folder.string(), 0, "cannot be read: " + std::generic_category().message(errno));
     }
     add_whole_files(folder);
+    if (sheets == Sheets::Read) {
+      add_sheet(folder, run_file::kTrainingSheet, &RunData::training_sheet);
+      add_sheet(folder, run_file::kTestSheet, &RunData::test_sheet);
+    }
     add_lines(folder, run_file::kMetrics, add_metrics_line, [this] {
       data_.steps.clear();
       data_.evaluations.clear();
@@ -164,7 +176,7 @@ class RunReader::Files {
 
   void add_whole_files(const fs::path& folder) {
     const auto add = [&](const char* name, std::function<bool(const std::string&)> take) {
-      whole_.push_back({name, WholeFile(folder / name), std::move(take)});
+      whole_.push_back({name, WholeFile(folder / name, json_of), std::move(take)});
     };
     add(run_file::kRun, [this](const std::string& text) {
       data_.info = run_summary(text);
@@ -189,6 +201,14 @@ class RunReader::Files {
         return good;
       });
     }
+  }
+
+  void add_sheet(const fs::path& folder, const char* name, std::string RunData::*sheet) {
+    whole_.push_back(
+        {name, WholeFile(folder / name, sheet_of), [this, sheet](const std::string& bytes) {
+           data_.*sheet = bytes;
+           return true;
+         }});
   }
 
   void add_lines(const fs::path& folder,
@@ -255,7 +275,8 @@ class RunReader::Files {
   std::vector<Lines> lines_;
 };
 
-RunReader::RunReader(fs::path folder) : files_(std::make_unique<Files>(std::move(folder))) {}
+RunReader::RunReader(fs::path folder, Sheets sheets)
+    : files_(std::make_unique<Files>(std::move(folder), sheets)) {}
 RunReader::~RunReader() = default;
 RunReader::RunReader(RunReader&&) noexcept = default;
 RunReader& RunReader::operator=(RunReader&&) noexcept = default;
@@ -269,12 +290,9 @@ const RunData& RunReader::data() const {
 }
 
 RunData read_run(const fs::path& folder) {
-  RunReader reader(folder);
+  RunReader reader(folder, Sheets::Read);
   reader.read();
-  RunData run = reader.data();
-  run.training_sheet = sheet_bytes(folder / run_file::kTrainingSheet);
-  run.test_sheet = sheet_bytes(folder / run_file::kTestSheet);
-  return run;
+  return reader.data();
 }
 
 }  // namespace tessera::engine

@@ -9,10 +9,13 @@
 
 namespace tessera::engine {
 
+// Pictures of what a detector sees: hundreds of kilobytes, for those who show them.
+enum class Sheets { Leave, Read };
+
 class RunReader {
  public:
   // Throws InputError where the path is no folder that can be read.
-  explicit RunReader(std::filesystem::path folder);
+  explicit RunReader(std::filesystem::path folder, Sheets sheets = Sheets::Leave);
   ~RunReader();
   RunReader(RunReader&&) noexcept;
   RunReader& operator=(RunReader&&) noexcept;
@@ -29,7 +32,7 @@ class RunReader {
   std::unique_ptr<Files> files_;
 };
 
-// All of it at once.
+// All of it at once, sheets included.
 [[nodiscard]] RunData read_run(const std::filesystem::path& folder);
 
 }  // namespace tessera::engine
