@@ -6,8 +6,9 @@
 # The packages of Debian 12 and 13 that build and run the program, and the data set of the quick start.
 program_packages=(g++ cmake ninja-build pkg-config mpich libmpich-dev libeigen3-dev libcli11-dev
   libfmt-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev
-  libexif-dev libstb-dev zlib1g-dev liblemon-dev coinor-libclp-dev libcurl4-gnutls-dev libutf8proc-dev libcsv-dev
-  libpango1.0-dev libxml2-dev libyaml-cpp-dev libsodium-dev libonnx-dev libprotobuf-dev openssh-client rsync dataset-fashion-mnist)
+  libexif-dev libstb-dev zlib1g-dev liblemon-dev coinor-libclp-dev libcurl4-gnutls-dev libmicrohttpd-dev
+  libqrencode-dev libutf8proc-dev libcsv-dev libpango1.0-dev libxml2-dev libyaml-cpp-dev libsodium-dev libonnx-dev
+  libprotobuf-dev openssh-client rsync dataset-fashion-mnist)
 
 # fail MESSAGE...: says what is wrong, a line per argument, and ends the script as bad input does.
 fail() {

@@ -13,6 +13,9 @@ pkg_check_modules(tessera_sodium REQUIRED IMPORTED_TARGET GLOBAL libsodium)
 pkg_check_modules(tessera_xml REQUIRED IMPORTED_TARGET GLOBAL libxml-2.0)
 # Optional: without it no plug on the network can be asked for its watts.
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
+# Optional: without it no run is served to browsers, and without the other one no address is shown as a QR code.
+pkg_check_modules(tessera_microhttpd IMPORTED_TARGET GLOBAL libmicrohttpd)
+pkg_check_modules(tessera_qrencode IMPORTED_TARGET GLOBAL libqrencode)
 # Optional: without it what is drawn on pictures is in ASCII.
 pkg_check_modules(tessera_text IMPORTED_TARGET GLOBAL pangocairo)
 # Optional: without it no data.yaml can be read.

@@ -14,6 +14,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
+#include "engine/serve/serve_address.h"
 #include "engine/session/model_adaptation.h"
 #include "engine/session/prediction.h"
 #include "engine/session/step_timing.h"
@@ -216,9 +217,10 @@ void add_options(CLI::App& app, ProbeCommand& command);
 void run_probe(const ProbeCommand& command, const Communicator& communicator);
 
 struct TopCommand {
-  std::string run;     // a run's folder
-  bool once = false;   // one picture of it, as lines of text
-  bool ascii = false;  // no other characters, whatever the locale says
+  std::string run;                    // a run's folder
+  bool once = false;                  // one picture of it, as lines of text
+  bool ascii = false;                 // no other characters, whatever the locale says
+  std::optional<ServeAddress> serve;  // to browsers, instead of in the terminal
 };
 void add_options(CLI::App& app, TopCommand& command);
 // Shows the run until the user ends it; once, where standard output is no terminal.

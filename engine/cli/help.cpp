@@ -66,7 +66,9 @@ constexpr std::array<Examples, 22> kExamples{
       "    --meter pi1=shelly:http://10.0.0.7\n"},
      {"top",
       "  tessera top runs/a\n"
-      "  ssh pi1 tessera top --once runs/a\n"},
+      "  ssh pi1 tessera top --once runs/a\n"
+      "  tessera top runs/a --serve 8080\n"
+      "  tessera top runs/a --serve 0.0.0.0:8080\n"},
      {"check",
       "  mpiexec.mpich -n 4 tessera check m.cfg --grid 2x2\n"
       "  mpiexec.mpich -n 6 tessera check m.cfg --partition mine.toml --batch 4\n"},

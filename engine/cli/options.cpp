@@ -398,6 +398,17 @@ void add_options(CLI::App& app, TopCommand& command) {
       "print the current state and exit (default where standard output is not a terminal)");
   app.add_flag(
       "--ascii", command.ascii, "draw with ASCII characters (default: if the locale is not UTF-8)");
+  add_read(
+      app,
+      "--serve [ADDRESS:]PORT",
+      [&command](const std::string& text) { command.serve = parse_serve_address(text); },
+      "instead show it in browsers, as the page of tessera report, kept current: with all that is "
+      "on that page, pictures of the data set included. ADDRESS: 127.0.0.1 if not given, which no "
+      "other machine reaches; 0.0.0.0 is the whole network, unencrypted, for whoever knows the "
+      "random word in the address that is printed. PORT 0: any that is free. Ends a minute after "
+      "the run has (ten, if it was killed: it may go on), or with Ctrl-C")
+      ->excludes("--once")
+      ->excludes("--ascii");
 }
 
 void add_options(CLI::App& app, CheckCommand& command) {

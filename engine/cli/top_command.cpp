@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "engine/cli/commands.h"
 #include "engine/run_view/run_reader.h"
 #include "engine/run_view/top_screen.h"
+#include "engine/serve/qr_code.h"
+#include "engine/serve/run_server.h"
 #include "engine/system/clock.h"
 #include "engine/terminal/live_terminal.h"
 
@@ -110,9 +114,41 @@ int watch_run(const std::filesystem::path& folder, TopView view) {
   }
 }
 
+// For a telephone's camera, where the terminal can show it.
+void print_code(const std::string& url) {
+  const TerminalAbilities abilities = terminal_abilities();
+  const auto modules = qr_modules(url);
+  constexpr int kMargins = 8;
+  if (abilities.colours && abilities.unicode &&
+      std::ssize(modules) + kMargins <= terminal_size().columns) {
+    for (const std::string& line : qr_lines(modules)) {
+      fmt::print("{}\n", line);
+    }
+  }
+}
+
+void serve_run(const std::string& folder, const ServeAddress& where) {
+  constexpr int kLessUrgent =
+      10;  // than ranks on this machine; the last one, 19, might wait for minutes
+  ::setpriority(PRIO_PROCESS, 0, kLessUrgent);
+  RunServer server(folder, where);
+  for (const std::string& url : server.urls()) {
+    fmt::print("{}\n", url);
+  }
+  if (server.is_open_to_others()) {
+    print_code(server.urls().front());
+  }
+  std::fflush(stdout);
+  server.serve();
+}
+
 }  // namespace
 
 void run_top(const TopCommand& command) {
+  if (command.serve) {
+    serve_run(command.run, *command.serve);
+    return;
+  }
   const TerminalAbilities abilities = terminal_abilities();
   if (command.once || !abilities.sequences) {
     RunReader reader(command.run);

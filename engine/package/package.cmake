@@ -52,7 +52,8 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 # The launcher; and what is loaded when it is wanted.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS
-  "mpich, libcurl3-gnutls | libcurl3t64-gnutls, libpangocairo-1.0-0, coinor-libclp1, openssh-client, rsync")
+  "mpich, libcurl3-gnutls | libcurl3t64-gnutls, libmicrohttpd12 | libmicrohttpd12t64, libqrencode4, libpangocairo-1.0-0, \
+coinor-libclp1, openssh-client, rsync")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist")
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION
 "trains convolutional networks on several small machines at once

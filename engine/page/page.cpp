@@ -91,8 +91,7 @@ std::string title_of(const RunData& run, const PageOptions& options) {
 
 std::vector<std::string> page_parts(const RunData& run, const PageOptions& options) {
   const std::array<PageSection, kSections> sections = sections_of(run);
-  std::vector<std::string> parts{
-      header_html(run, options), key_figures_html(run), facts_html(run)};
+  std::vector<std::string> parts{header_html(run, options), key_figures_html(run), facts_html(run)};
   for (const PageSection& section : sections) {
     parts.push_back(section.html.empty()
                         ? ""

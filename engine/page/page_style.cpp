@@ -17,7 +17,7 @@ header p { margin: 0; color: var(--quiet); overflow-wrap: anywhere; }
 .figures dt { font-size: 12px; color: var(--quiet); }
 .figures dd { margin: 0; font-size: 23px; line-height: 1.2; font-weight: 600; font-variant-numeric: tabular-nums; letter-spacing: -.01em; }
 .figures small { display: block; font-size: 12px; line-height: 1.3; font-weight: 400; color: var(--quiet); letter-spacing: 0; }
-.facts { margin-bottom: 8px; width: 100%; } .facts th { color: var(--quiet); width: 1%; } .facts td { overflow-wrap: anywhere; }
+.facts { margin-bottom: 8px; width: 100%; } .facts th { color: var(--quiet); width: 1%; white-space: nowrap; } .facts td { overflow-wrap: anywhere; }
 section { margin-top: 30px; }
 h2 { font-size: 17px; margin: 0 0 10px; padding-top: 7px; border-top: 1px solid var(--line); font-weight: 650; break-after: avoid; }
 h2 + .note { margin-bottom: 8px; }

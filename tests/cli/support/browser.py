@@ -4,6 +4,10 @@
     browser.py check PAGE.html        prints what is wrong with a page of `tessera report`, and ends with 1 if anything is
     browser.py picture PAGE.html OUT.png [--dark] [--width N] [--from ID] [--to ID] [--height N]
     browser.py pdf PAGE.html OUT.pdf
+    browser.py watch URL COMMAND TEXT [--width N]
+
+`watch` opens a page of `tessera top --serve`, scrolls, unfolds numbers, runs a shell command, and waits until a part of the page
+has the text: the reader must still be where he was.
 
 A page has to draw every chart, to say nothing on the console and to ask for nothing but itself.
 """
@@ -151,7 +155,7 @@ class Browser:
 
     def open(self, page):
         self.events = []
-        self.call("Page.navigate", url=pathlib.Path(page).resolve().as_uri())
+        self.call("Page.navigate", url=page if "://" in page else pathlib.Path(page).resolve().as_uri())
         self.wait_for("Page.loadEventFired")
 
     def size(self, width, height):
@@ -265,6 +269,43 @@ def picture(options):
         browser.close()
 
 
+# Where a reader is: how far down, what is at the top of the window, what is unfolded.
+PLACE = """
+JSON.stringify([Math.round(document.getElementById("memory").getBoundingClientRect().top), [...document.querySelectorAll("details[open]")].map(fold => fold.closest("figure").id)])
+"""
+
+
+def watch(options):
+    wrong = []
+    browser = Browser()
+    try:
+        browser.size(options.width, 700)
+        browser.open(options.page)
+        browser.value("""document.querySelectorAll("#loss details, #memory details").forEach(fold => { fold.open = true; });
+          document.getElementById("memory").scrollIntoView(); window.sameDocument = true""")
+        before = browser.value(PLACE)
+        if subprocess.run(options.command_line, shell=True, check=False).returncode:
+            wrong.append("the command fails")
+        until = time.monotonic() + SECONDS
+        while options.text not in browser.value("document.body.innerText"):
+            if time.monotonic() > until:
+                wrong.append(f"the page does not come to say {options.text!r}, but: {browser.value('document.getElementById(`live`).textContent')}")
+                break
+            time.sleep(0.1)
+        check_drawings(browser, "live", wrong)
+        place = browser.value(PLACE)
+        if place != before:
+            wrong.append(f"the reader is moved from {before} to {place}")
+        if not browser.value("window.sameDocument"):
+            wrong.append("the page was loaded again")
+        wrong += [complaint for complaint in browser.complaints() if not complaint.startswith("request: " + options.page)]
+    finally:
+        browser.close()
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
 def pdf(page, out):
     browser = Browser()
     try:
@@ -291,7 +332,14 @@ def main():
     pictures.add_argument("--from", dest="start")
     pictures.add_argument("--to", dest="end")
     pictures.add_argument("--scale", type=float, default=1)
+    watching = commands.add_parser("watch")
+    watching.add_argument("page")
+    watching.add_argument("command_line")
+    watching.add_argument("text")
+    watching.add_argument("--width", type=int, default=360)
     options = parser.parse_args()
+    if options.command == "watch":
+        sys.exit(watch(options))
     if options.command == "check":
         sys.exit(check(options.page))
     if options.command == "pdf":
