@@ -65,9 +65,9 @@ std::string_view live_script() {
     const passed = (Date.now() - heard) / 1000;
     const age = Number(state.age) + passed, quiet = Number(state.quiet) + passed;
     const over = ["finished", "interrupted", "failed", "killed"].includes(state.state);
-    const gone = state.state === "killed" ? "The run's processes are gone" : `The run is ${state.state}`;
+    const gone = { finished: "The run has finished", interrupted: "The run was interrupted", failed: "The run has failed" }[state.state] ?? "The run's processes are gone";
     const [look, text] =
-      failures > 0 && over ? ["over", `${gone}, and the server has ended. This is the last state that it told, ${duration(age)} ago.`]
+      failures > 0 && over ? ["over", `${gone}, and the server has ended. This is the last state that it told.`]
       : failures > 0 && age > 6 ? ["lost", `No connection to the server. What you see is ${duration(age)} old.`]
       : state.state === "killed" ? ["quiet", `${gone}. It may go on. Looked ${duration(age)} ago.`]
       : over ? ["over", `${gone}. This is its last state.`]

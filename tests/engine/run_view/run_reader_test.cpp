@@ -63,6 +63,23 @@ class Lock {
   int descriptor_;
 };
 
+TEST_CASE("pictures of a run are read where they are asked for, and again when they are replaced") {
+  const TemporaryFolder folder;
+  write(folder / "test-pictures.png", "one");
+  RunReader without(folder.path());
+  CHECK(!without.read());
+  CHECK(without.data().test_sheet.empty());
+  RunReader reader(folder.path(), engine::Sheets::Read);
+  CHECK(reader.read());
+  CHECK(reader.data().test_sheet == "one");
+  CHECK(!reader.read());
+  write(folder / "test-pictures.png", "another");
+  CHECK(reader.read());
+  CHECK(reader.data().test_sheet == "another");
+  CHECK(reader.data().training_sheet.empty());
+  CHECK(reader.data().damaged.empty());
+}
+
 TEST_CASE("the folder of no run is an empty run") {
   const TemporaryFolder folder;
   const engine::RunData data = engine::read_run(folder.path());
