@@ -67,7 +67,7 @@ std::string_view live_script() {
     const over = ["finished", "interrupted", "failed", "killed"].includes(state.state);
     const gone = { finished: "The run has finished", interrupted: "The run was interrupted", failed: "The run has failed" }[state.state] ?? "The run's processes are gone";
     const [look, text] =
-      failures > 0 && over ? ["over", `${gone}, and the server has ended. This is the last state that it told.`]
+      failures > 0 && over ? ["over", `${gone}, and the server no longer answers. This is the last state that it told.`]
       : failures > 0 && age > 6 ? ["lost", `No connection to the server. What you see is ${duration(age)} old.`]
       : state.state === "killed" ? ["quiet", `${gone}. It may go on. Looked ${duration(age)} ago.`]
       : over ? ["over", `${gone}. This is its last state.`]
