@@ -40,7 +40,7 @@ struct Library {
 };
 
 const Library& library() {
-  static const std::optional<Library> kLoaded = [] {
+  static const std::optional<Library> loaded = [] {
     LateLibrary late({"libmicrohttpd.so.12"});
     Library found;
     late.find(found.start, "MHD_start_daemon");
@@ -54,10 +54,10 @@ const Library& library() {
     late.find(found.release, "MHD_destroy_response");
     return late.is_complete() ? std::optional(found) : std::nullopt;
   }();
-  if (!kLoaded) {
+  if (!loaded) {
     throw InputError("--serve needs libmicrohttpd: install libmicrohttpd12");
   }
-  return *kLoaded;
+  return *loaded;
 }
 
 // Descriptors that this process needs for other things: the folder of a run, what it prints.
@@ -137,13 +137,14 @@ struct HttpServer::State {
   }
 
   // Called once when the headers are there, and again when the request is.
+  // NOLINTNEXTLINE(readability-function-size): the library's parameters
   static MHD_Result handle(void* self,
                            MHD_Connection* connection,
                            const char* path,
                            const char* method,
                            const char* /*version*/,
                            const char* /*upload*/,
-                           std::size_t* upload_bytes,
+                           std::size_t* upload_bytes,  // NOLINT(readability-non-const-parameter)
                            void** request) noexcept {
     static char seen = 0;
     State& state = *static_cast<State*>(self);
@@ -266,8 +267,9 @@ void HttpServer::run(double seconds) {
   constexpr double kMilliseconds = 1e3;
   constexpr double kUncounted_s = 1e-3;
   State& state = *state_;
-  const double begin_s = now_s();
-  for (double left_s = seconds; left_s > 0; left_s = seconds - (now_s() - begin_s)) {
+  const double end_s = now_s() + seconds;
+  while (now_s() < end_s) {
+    const double left_s = std::max(end_s - now_s(), 0.0);
     const double before_s = processor_s() - state.answering_s;
     state.http.run(state.daemon, static_cast<std::int32_t>(left_s * kMilliseconds) + 1);
     state.end_overdue_connections();

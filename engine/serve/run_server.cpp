@@ -62,8 +62,8 @@ struct RunServer::State {
   std::unique_ptr<HttpServer> server;
 
   [[nodiscard]] const RunData& run() const {
-    static const RunData kNothing;
-    return reader ? reader->data() : kNothing;
+    static const RunData nothing;
+    return reader ? reader->data() : nothing;
   }
 
   void open_folder() {
