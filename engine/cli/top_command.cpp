@@ -128,8 +128,8 @@ void print_code(const std::string& url) {
 }
 
 void serve_run(const std::string& folder, const ServeAddress& where) {
-  constexpr int kLessUrgent =
-      10;  // than ranks on this machine; the last one, 19, might wait for minutes
+  // Than ranks on this machine; the last one, 19, might wait for minutes.
+  constexpr int kLessUrgent = 10;
   ::setpriority(PRIO_PROCESS, 0, kLessUrgent);
   RunServer server(folder, where);
   for (const std::string& url : server.urls()) {

@@ -32,15 +32,15 @@ void LiveParts::release(double now_s, bool all) {
     if (part.newest == part.piece.text) {
       continue;
     }
-    if (all || part.release == 0) {
+    if (all || part.release == 0 || part.newest.size() <= kSmall_bytes) {
       release(part, now_s);
       continue;
     }
-    const bool is_first = &part == &parts_[std::min(first_, parts_.size() - 1)];
-    const double waited_s = (now_s - part.released_s) * (is_first ? 2 : 1);
-    constexpr double kBeforeLarge_s = 1e9;
-    waiting.emplace_back(waited_s + (part.newest.size() <= kSmall_bytes ? kBeforeLarge_s : 0),
-                         &part);
+    const double waited_s = now_s - part.released_s;
+    if (waited_s * kBytes_per_s >= static_cast<double>(part.piece.deflated.size())) {
+      const bool is_first = first_ < parts_.size() && &part == &parts_[first_];
+      waiting.emplace_back(waited_s * (is_first ? 2 : 1), &part);
+    }
   }
   std::sort(waiting.begin(), waiting.end());
   for (; !waiting.empty() && bytes_ > 0; waiting.pop_back()) {
@@ -53,7 +53,10 @@ void LiveParts::release(Part& part, double now_s) {
   part.piece = make_piece(part.newest);
   part.release = ++releases_;
   part.released_s = now_s;
-  bytes_ -= is_first_time ? 0 : static_cast<double>(part.piece.deflated.size());
+  if (!is_first_time) {
+    bytes_ = std::max(bytes_ - static_cast<double>(part.piece.deflated.size()),
+                      -kBytes_per_s * kMostSaved_s);
+  }
 }
 
 std::string LiveParts::mark() const {

@@ -1,7 +1,8 @@
 // The parts of a page as its viewers have them. A part that has changed is released when there are
 // bytes to spend on it, so that keeping a page current takes no more than a fixed rate, however
 // large the page is: small parts at once, large ones one after the other, what has waited longest
-// first.
+// first. One that alone takes longer than is saved up or owed at most, such as pictures, takes as
+// much again: it is released no more often than that rate allows for it.
 
 #pragma once
 
