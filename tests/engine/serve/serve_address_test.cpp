@@ -16,7 +16,7 @@ using engine::ServeAddress;
 using tests::has;
 using tests::input_error_of;
 
-TEST_CASE("a port alone is one of the loopback; an address or a name stands before it") {
+TEST_CASE("a port alone is one of the loopback, and an address or a name stands before it") {
   CHECK(parse_serve_address("8080") == ServeAddress{"127.0.0.1", 8080});
   CHECK(parse_serve_address("0") == ServeAddress{"127.0.0.1", 0});
   CHECK(parse_serve_address("0.0.0.0:65535") == ServeAddress{"0.0.0.0", 65535});

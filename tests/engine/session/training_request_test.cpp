@@ -21,7 +21,7 @@ constexpr const char* kAllFields = R"({
   "subdivisions": 3, "schedule_steps": 70, "freeze": "weights", "multi_scale": 0.0, "augment_variants": 12, "patience": 4, "seed": 18446744073709551615,
   "resume": "checkpoint.safetensors", "weights": "yolo.weights", "batch_norm": "per-tile", "local_after": 5, "mean": [0.5, 0.25],
   "stddev": [2.0], "checkpoint_every": 11, "replace": true, "evaluate": false, "skip_broken": true, "allow_unlabelled": true,
-  "cache": {"place": "folder", "folder": "cache"}, "trunk_cache": {"place": "memory"}, "rebalance_window_s": 0.1, "monitor": false,
+  "cache": {"place": "folder", "folder": "cache"}, "trunk_cache": {"place": "folder", "folder": "maps"}, "rebalance_window_s": 0.1, "monitor": false,
   "meters": ["cluster=shelly:http://10.0.0.7"],
   "devices": {"objective": "power", "deadline_s": 0.1, "power_limit_w": 12.5, "count_idle": true, "try_all": true},
   "partition": {"automatic": true, "file": "partition.toml", "found": "found.toml", "cluster": "cluster.toml",
