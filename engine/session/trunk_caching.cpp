@@ -49,30 +49,18 @@ TrunkCaching::TrunkCaching(Choice choice,
       trunk_bytes_of_ranks(network, plan, choice_.training_images + choice_.testing_images, 0);
   const Index own = bytes[static_cast<std::size_t>(communicator.rank())];
   const Index most = *std::max_element(bytes.begin(), bytes.end());
+  const Index of_machine = on_this_machine(own);
   const bool in_folder = choice_.request.place == Place::Folder;
-  if (choice_.request.place == Place::Automatic && !fits_in_memory(own)) {
+  if (choice_.request.place == Place::Automatic && !fits_in_memory(own, of_machine)) {
     refuse(
         fmt::format("their maps would take {} of memory on one rank: --trunk-cache FOLDER keeps "
                     "them in files",
                     readable_bytes(most)));
     return;
   }
-  if (in_folder) {
-    std::error_code ignored;
-    std::filesystem::create_directories(choice_.request.folder, ignored);
-    const auto space = std::filesystem::space(choice_.request.folder, ignored);
-    const auto lacks = [&]() -> std::optional<std::string> {
-      return ignored || static_cast<Index>(space.available) >= own
-                 ? std::nullopt
-                 : std::optional(fmt::format("{} has {} left, and the maps take {}",
-                                             printable(choice_.request.folder.string()),
-                                             readable_bytes(static_cast<Index>(space.available)),
-                                             readable_bytes(own)));
-    }();
-    if (const auto why = communicator_.agree(lacks)) {
-      refuse(*why);
-      return;
-    }
+  if (const auto why = communicator_.agree(in_folder ? lack_of_space(of_machine) : std::nullopt)) {
+    refuse(*why);
+    return;
   }
   is_on_ = true;
   const auto at_hand = trunk_bytes_of_ranks(network, plan, 0, 2);
@@ -102,18 +90,37 @@ std::optional<std::string> TrunkCaching::why_not(const partitioner::Network& net
   return trunk_obstacle(network, plan);
 }
 
-// As the cache of pictures: with as much again for what else needs memory.
-bool TrunkCaching::fits_in_memory(Index own) const {
+Index TrunkCaching::on_this_machine(Index own) const {
   const std::vector<std::string> hosts = hosts_of_ranks(communicator_);
   const std::vector<Index> all = communicator_.of_ranks(own);
-  Index of_machine = 0;
+  Index sum = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    of_machine +=
-        hosts[rank] == hosts[static_cast<std::size_t>(communicator_.rank())] ? all[rank] : 0;
+    const bool is_here = hosts[rank] == hosts[static_cast<std::size_t>(communicator_.rank())];
+    sum += is_here ? all[rank] : 0;
   }
+  return sum;
+}
+
+// As the cache of pictures: with as much again for what else needs memory.
+bool TrunkCaching::fits_in_memory(Index own, Index of_machine) const {
   const bool fits = of_machine <= choice_.left.of_machine / 2 && own <= choice_.left.of_rank;
   const std::vector<int> fit = communicator_.of_ranks(static_cast<int>(fits));
   return std::find(fit.begin(), fit.end(), 0) == fit.end();
+}
+
+// Makes it, too; what stands in the way of that the first record tells.
+std::optional<std::string> TrunkCaching::lack_of_space(Index of_machine) const {
+  const std::filesystem::path& folder = choice_.request.folder;
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  const auto space = std::filesystem::space(folder, problem);
+  if (problem || static_cast<Index>(space.available) >= of_machine) {
+    return std::nullopt;
+  }
+  return fmt::format("{} has {} left, and the maps take {} on this device",
+                     printable(folder.string()),
+                     readable_bytes(static_cast<Index>(space.available)),
+                     readable_bytes(of_machine));
 }
 
 std::optional<TrunkCacheOptions> TrunkCaching::options(

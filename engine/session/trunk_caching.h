@@ -54,7 +54,10 @@ class TrunkCaching {
  private:
   [[nodiscard]] std::optional<std::string> why_not(const partitioner::Network& network,
                                                    const partitioner::Plan& plan) const;
-  [[nodiscard]] bool fits_in_memory(Index own) const;
+  // Of all ranks there.
+  [[nodiscard]] Index on_this_machine(Index own) const;
+  [[nodiscard]] bool fits_in_memory(Index own, Index of_machine) const;
+  [[nodiscard]] std::optional<std::string> lack_of_space(Index of_machine) const;
 
   Choice choice_;
   const Communicator& communicator_;
