@@ -581,6 +581,20 @@ def detection(name):
     return table(["ranks", "steps", "images", "seeds", "mAP@.5", "mAP@.5:.95", "elapsed, min", "processor time, min"], rows) + origin_words(path)
 
 
+def trunk_cache():
+    """Runs behind frozen layers, whose maps are computed for every step or kept."""
+    path = BENCH / "trunk_cache.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows = []
+    for model, of in by(rows_of(path), lambda row: row["model"]).items():
+        seconds = {how: statistics.median(float(row["run_s"]) for row in rounds) for how, rounds in by(of, lambda row: row["trunk_cache"]).items()}
+        for how, took in seconds.items():
+            same = all(row["same_bytes"] == "yes" for row in of if row["trunk_cache"] == how)
+            rows.append([model, how, fixed(took, 1), "" if how == "off" else fixed(seconds["off"] / took, 1), "" if how == "off" else "yes" if same else "no"])
+    return table(["<model", "<maps kept", "run, s", "times as fast", "same checkpoint"], rows) + origin_words(path)
+
+
 def fine_tuning():
     """Medians over the seeds, and what "full" of the same seed is to each."""
     path = BENCH / "fine_tuning.csv"
@@ -1031,6 +1045,7 @@ TABLES = {
     "park-epochs": park_epochs,
     "park-synchronisation": park_synchronisation,
     "fine-tuning": fine_tuning,
+    "trunk-cache": trunk_cache,
     "balance": balance,
     "balance-classes": balance_classes,
     "balance-cbc": balance_cbc,
