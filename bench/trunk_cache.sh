@@ -53,7 +53,7 @@ prepare() {
         while IFS= read -r picture; do  # the class of its first object
           local text=${picture/images/labels} half=train
           label=$(cut -d ' ' -f 1 "${text%.*}.txt" | head -n 1)
-          case $picture in */test/*) half=test ;; esac
+          case $picture in */test/*) half='test' ;; esac
           mkdir -p "$data/$half/class${label:-0}"
           cp "$picture" "$data/$half/class${label:-0}/"
         done < <(find "$set" -name '*.png' -o -name '*.jpg' | sort)
