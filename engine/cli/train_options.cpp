@@ -49,8 +49,8 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   add_text(app,
            "--data DATA",
            request.data,
-           "folder of IDX, CIFAR, VOC, COCO or YOLO files, folder per class, data.yaml, or Darknet "
-           ".data file")
+           "folder of IDX, CIFAR, VOC, COCO or YOLO files or a folder per class, data.yaml, .data "
+           "file")
       ->required();
   auto* run =
       add_text(app, "--run DIR", request.run, "folder for checkpoints, metrics and reports");
@@ -100,7 +100,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   add_cache(app,
             "--trunk-cache",
             request.trunk_cache,
-            "keep maps of frozen layers: memory, a FOLDER or off (default: memory, else off)");
+            "likewise maps of frozen layers (default: memory)");
   add_choice(app,
              "--progress",
              command.progress,

@@ -35,6 +35,14 @@ at_step() {
     sleep 0.01
   done
 }
+# kill_a_rank STEP: whichever the step draws; where those of before are gone, once there are others.
+kill_a_rank() {
+  local end=$((SECONDS + 60)) rank=
+  until rank=$(ranks_of_run | shuf -n 1 --random-source=<(yes "$1")) && [ -n "$rank" ] && kill -9 "$rank" 2>/dev/null; do
+    [ "$SECONDS" -lt "$end" ] && kill -0 "$supervised" 2>/dev/null || return 1
+    sleep 0.01
+  done
+}
 command_line='tessera run -n 3 -- choose ...'
 timeout -k 5 240 "$TESSERA" run -n 3 -- choose "${training[@]}" --run "$folder/run" --cluster "$folder/cluster.toml" --objective time --try-all \
   --checkpoint-every 100000 >"$folder/out" 2>"$folder/err" </dev/null &
@@ -42,7 +50,7 @@ supervised=$!
 kills=0
 for step in 4 8 13 19 26 34 60; do
   at_step "$step" || break
-  kill -9 "$(ranks_of_run | shuf -n 1 --random-source=<(yes "$step"))" && kills=$((kills + 1))
+  kill_a_rank "$step" && kills=$((kills + 1))
 done
 status=0
 wait "$supervised" || status=$?
