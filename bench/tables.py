@@ -588,11 +588,13 @@ def trunk_cache():
         return NOT_MEASURED
     rows = []
     for model, of in by(rows_of(path), lambda row: row["model"]).items():
-        seconds = {how: statistics.median(float(row["run_s"]) for row in rounds) for how, rounds in by(of, lambda row: row["trunk_cache"]).items()}
+        seconds = {how: [statistics.median(float(row[key]) for row in rounds) for key in ("steps_s", "run_s")]
+                   for how, rounds in by(of, lambda row: row["trunk_cache"]).items()}
         for how, took in seconds.items():
             same = all(row["same_bytes"] == "yes" for row in of if row["trunk_cache"] == how)
-            rows.append([model, how, fixed(took, 1), "" if how == "off" else fixed(seconds["off"] / took, 1), "" if how == "off" else "yes" if same else "no"])
-    return table(["<model", "<maps kept", "run, s", "times as fast", "same checkpoint"], rows) + origin_words(path)
+            times = lambda part: "" if how == "off" else fixed(seconds["off"][part] / took[part], 1)
+            rows.append([model, how, fixed(took[0], 1), times(0), fixed(took[1], 1), times(1), "" if how == "off" else "yes" if same else "no"])
+    return table(["<model", "<maps kept", "steps, s", "times as fast", "run, s", "times as fast", "same checkpoint"], rows) + origin_words(path)
 
 
 def fine_tuning():

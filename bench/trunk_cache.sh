@@ -23,7 +23,7 @@ Usage: bench/trunk_cache.sh [OPTION...]
 Trains the last layers of MobileNetV2 (224x224, all but the last three layers frozen) and of YOLOv4-tiny (416x416, the first 29 layers
 frozen) on pictures that \`tessera make-detection-set\` composes, each shown in one variant: with maps of the frozen layers computed for
 every step (--trunk-cache off), and kept in memory and in a folder, in turn. Compares the checkpoints byte by byte. Writes a line of CSV
-for each run: the time of the whole run and of its steps, tests included.
+for each run: the time of all of it, start, tests and checkpoints included, and of its steps.
 
   --models 'NAME...'    default: '$models'
   --pictures N          default: $pictures
@@ -71,7 +71,7 @@ prepare() {
   esac
 }
 
-# train MODEL HOW: a run; prints seconds of all of it, and of the median step.
+# train MODEL HOW: a run; prints seconds of all of it, and of its steps together.
 train() {
   local run=$work/$1-$2 how=$2 began ended
   rm -rf "$run" "$work/maps"
@@ -84,10 +84,11 @@ train() {
     exit 1
   }
   ended=$(date +%s.%N)
-  awk -v began="$began" -v ended="$ended" 'BEGIN { printf "%.3f", ended - began }'
+  grep -o '"step_s":[0-9.e-]*' "$run/metrics.jsonl" |
+    awk -F : -v began="$began" -v ended="$ended" '{ steps += $2 } END { printf "%.3f,%.3f", ended - began, steps }'
 }
 
-echo model,pictures,epochs,ranks,round,trunk_cache,run_s,same_bytes >"$(in_folder "$out")"
+echo model,pictures,epochs,ranks,round,trunk_cache,run_s,steps_s,same_bytes >"$(in_folder "$out")"
 for name in $models; do
   prepare "$name"
   for ((round = 1; round <= rounds; ++round)); do
