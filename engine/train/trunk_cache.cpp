@@ -304,6 +304,9 @@ View<float> TrunkCache::kept_map(std::size_t image, int map) {
 
 void TrunkCache::give(int map) {
   for (std::size_t image = 0; image < numbers_.size(); ++image) {
+    if (values_[image].empty()) {
+      continue;
+    }
     const View<float> kept = kept_map(image, map);
     if (!kept.region.empty()) {
       copy_in<float>(
@@ -316,8 +319,11 @@ void TrunkCache::take(int map) {
   values_.resize(numbers_.size());
   for (std::size_t image = 0; image < numbers_.size(); ++image) {
     values_[image].resize(static_cast<std::size_t>(is_new(image) ? kept_here(own_home(image)) : 0));
+    if (values_[image].empty()) {
+      continue;
+    }
     const View<float> kept = kept_map(image, map);
-    if (!kept.region.empty() && !values_[image].empty()) {
+    if (!kept.region.empty()) {
       copy_out(View<const float>(execution_.map(map)),
                at_image(kept.region, static_cast<Index>(image)),
                kept.data);
