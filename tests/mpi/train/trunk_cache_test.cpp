@@ -144,7 +144,7 @@ std::optional<tests::RandomCase> random_trunk(std::uint64_t seed, int ranks) {
 
 TEST_CASE("maps of the frozen trunk that are kept change no bit of steps and tests") {
   const Communicator world = Communicator::world();
-  constexpr int kSeeds = 60;
+  constexpr int kSeeds = 40;
   int cases = 0;
   Index given = 0;
   for (int i = 0; i < kSeeds; ++i) {
