@@ -3,9 +3,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/comm/communicator.h"
 #include "partitioner/base/errors.h"
@@ -46,6 +48,15 @@ void on_root(const Communicator& communicator, Work work) {
                    work();
                  }
                }));
+}
+
+// Whether it is so on some rank of those that take part, and on all. All ranks call this together.
+[[nodiscard]] inline bool on_any_rank(const Communicator& communicator, bool mine) {
+  const std::vector<int> all = communicator.of_ranks(mine ? 1 : 0);
+  return std::find(all.begin(), all.end(), 1) != all.end();
+}
+[[nodiscard]] inline bool on_all_ranks(const Communicator& communicator, bool mine) {
+  return !on_any_rank(communicator, !mine);
 }
 
 // The result of `work`, which each rank does on its own; AgreedError on all if it throws InputError

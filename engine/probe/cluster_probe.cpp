@@ -147,9 +147,7 @@ DeviceLimits limits_of_rank(const std::optional<QuotaPeriods>& before,
 
 // Whether any rank has a meter that is no estimate.
 bool any_measures(const OpenedMeter& opened, const Communicator& communicator) {
-  const int mine = opened.meter && !opened.meter->description().estimated ? 1 : 0;
-  const std::vector<int> all = communicator.of_ranks(mine);
-  return std::find(all.begin(), all.end(), 1) != all.end();
+  return on_any_rank(communicator, opened.meter && !opened.meter->description().estimated);
 }
 
 // What a person reads, and more than measurements are exact to.

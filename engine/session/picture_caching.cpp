@@ -105,8 +105,7 @@ bool PictureCaching::fits_in_memory() const {
   const Index bytes = table_bytes(true);
   const bool fits =
       !reads_ || (bytes <= choice_.left.of_machine / 2 && share(bytes) <= choice_.left.of_rank);
-  const std::vector<int> all = communicator_.of_ranks(static_cast<int>(fits));
-  return std::find(all.begin(), all.end(), 0) == all.end();
+  return on_all_ranks(communicator_, fits);
 }
 
 void PictureCaching::choose_place() {

@@ -85,14 +85,13 @@ void SessionRun::learn_more_layers() {
 void SessionRun::choose_by_trials() {
   const OrderlyStop orderly(stop_notice());
   const MeterReading mine = record_.meter_reading();
-  const std::vector<int> metered =
-      communicator_.of_ranks(mine.board.is_there || mine.cluster.is_there ? 1 : 0);
+  const bool metered = on_any_rank(communicator_, mine.board.is_there || mine.cluster.is_there);
   RunSize size = run_size();
   size.first_step = phases_.steps_done();
   TrialRuns runs{
       .communicator = communicator_,
       .size = size,
-      .metered = std::find(metered.begin(), metered.end(), 1) != metered.end(),
+      .metered = metered,
       .change_to = [this](const auto& partition,
                           const auto& predicted_s) { change_to(partition, predicted_s); },
       .take_steps = [this](Index steps) { return try_steps(steps); },
