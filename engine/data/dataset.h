@@ -64,6 +64,11 @@ class Dataset {
   [[nodiscard]] std::span<const Box> boxes_to_test(Index item) const;
   // Of the whole picture, upright. Reads the header of a picture file.
   [[nodiscard]] partitioner::MapShape shape(Index item) const;
+  // That of all pictures; nothing where they may have several.
+  [[nodiscard]] std::optional<partitioner::MapShape> shape_of_all() const {
+    const BytePictures* bytes = byte_pictures();
+    return bytes != nullptr ? std::optional(bytes->shape) : std::nullopt;
+  }
   // Reduced as far as `detail` allows. Throws InputError where a picture file is another one than
   // when it was recorded.
   [[nodiscard]] Picture read(Index item, const Detail& detail = {}) const;

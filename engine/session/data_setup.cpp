@@ -419,11 +419,9 @@ void ListedData::list_parts() {
 }
 
 bool ListedData::varies(const RenderingRules& rules) const {
-  const BytePictures* bytes = data_.training ? data_.training->dataset.byte_pictures() : nullptr;
-  const std::vector<int> of_ranks = communicator_->of_ranks(static_cast<int>(
-      data_.training &&
-      varies_pictures(rules, bytes != nullptr ? std::optional(bytes->shape) : std::nullopt)));
-  return std::find(of_ranks.begin(), of_ranks.end(), 1) != of_ranks.end();
+  return on_any_rank(
+      *communicator_,
+      data_.training && varies_pictures(rules, data_.training->dataset.shape_of_all()));
 }
 
 Index ListedData::training_pictures() const {

@@ -37,10 +37,7 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
     rules.augmentation.mixup = false;
   }
   detail_ = needed_detail(rules_.back());
-  const BytePictures* bytes = dataset_.byte_pictures();
-  const bool varied =
-      varies() && varies_pictures(options_.rules,
-                                  bytes != nullptr ? std::optional(bytes->shape) : std::nullopt);
+  const bool varied = varies() && varies_pictures(options_.rules, dataset_.shape_of_all());
   variants_ = varied ? options_.variants : 1;
   if (!options_.leaving.empty()) {
     auto next = options_.leaving.begin();
