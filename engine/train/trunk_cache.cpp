@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <xxhash.h>
 
+#include "engine/comm/agreement.h"
 #include "engine/comm/tags.h"
 #include "partitioner/plan/plan_fingerprint.h"
 
@@ -95,11 +96,16 @@ void TrunkCache::open() {
     store_ = make_memory_store(images);
     return;
   }
-  store_ = make_folder_store(options_.folder, key(), communicator_.rank());
+  Index most_values = 0;
+  for (const TrunkHome& home : homes_.homes) {
+    most_values = std::max(most_values, kept_values(home, communicator_.rank()));
+  }
+  store_ = make_folder_store(options_.folder, key(), communicator_.rank(), most_values);
   find_earlier();
 }
 
-// Images of which every rank has what it is to have, in the same home.
+// Images of which every rank has what it is to have, in the same home. Ranks that take no part have
+// nothing to keep.
 void TrunkCache::find_earlier() {
   std::vector<int> mine(known_.size(), kUnknown);
   for (std::size_t number = 0; number < mine.size(); ++number) {
@@ -107,7 +113,10 @@ void TrunkCache::find_earlier() {
       mine[number] = record->home;
     }
   }
-  const auto of_ranks = communicator_.of_ranks(mine);
+  std::vector<std::vector<int>> of_ranks = communicator_.of_ranks(mine);
+  for (std::vector<int>& theirs : of_ranks) {
+    theirs.resize(mine.size(), kUnknown);
+  }
   for (std::size_t number = 0; number < mine.size(); ++number) {
     int home = kUnknown;
     for (const std::vector<int>& theirs : of_ranks) {
@@ -137,15 +146,13 @@ void TrunkCache::begin(Index pass) {
   if (!gives_) {
     return;
   }
-  bool found = fetch();
+  const bool found = fetch();
   if (store_->is_on_disk()) {
-    const auto all = communicator_.of_ranks(found ? 1 : 0);
-    found = std::find(all.begin(), all.end(), 0) == all.end();
-    if (!found) {  // all of the pass is computed and kept again
-      forget(numbers_);
-      gives_ = false;
-      return;
-    }
+    gives_ = on_all_ranks(communicator_, found);
+  }
+  if (!gives_) {  // all of the pass is computed and kept again
+    forget(numbers_);
+    return;
   }
   exchange();
   ++passes_given_;

@@ -42,11 +42,14 @@ class MemoryStore final : public TrunkStore {
 
 class FolderStore final : public TrunkStore {
  public:
-  FolderStore(const std::filesystem::path& folder, std::uint64_t key, int rank)
-      : folder_(folder / fmt::format("trunk-{:016x}", key) / std::to_string(rank)), key_(key) {}
+  FolderStore(const std::filesystem::path& folder, std::uint64_t key, int rank, Index most_values)
+      : folder_(folder / fmt::format("trunk-{:016x}", key) / std::to_string(rank)),
+        key_(key),
+        most_bytes_(static_cast<Index>(sizeof(std::int32_t)) +
+                    most_values * static_cast<Index>(sizeof(float))) {}
 
   std::optional<TrunkRecord> find(Index number) override {
-    auto content = read_digested(file_of(number), kind_of(number), kMostBytes);
+    auto content = read_digested(file_of(number), kind_of(number), most_bytes_);
     std::int32_t home = -1;
     if (!content || content->size() < sizeof(home) ||
         (content->size() - sizeof(home)) % sizeof(float) != 0) {
@@ -79,8 +82,6 @@ class FolderStore final : public TrunkStore {
   }
 
  private:
-  static constexpr Index kMostBytes = Index{1} << 40U;
-
   [[nodiscard]] std::filesystem::path file_of(Index number) const {
     return folder_ / fmt::format("{:02x}", number % 256) / fmt::format("{}.maps", number);
   }
@@ -90,6 +91,7 @@ class FolderStore final : public TrunkStore {
 
   std::filesystem::path folder_;
   std::uint64_t key_;
+  Index most_bytes_;           // of a record
   std::vector<float> values_;  // of the record that was found last
 };
 
@@ -101,8 +103,9 @@ std::unique_ptr<TrunkStore> make_memory_store(Index records) {
 
 std::unique_ptr<TrunkStore> make_folder_store(const std::filesystem::path& folder,
                                               std::uint64_t key,
-                                              int rank) {
-  return std::make_unique<FolderStore>(folder, key, rank);
+                                              int rank,
+                                              Index most_values) {
+  return std::make_unique<FolderStore>(folder, key, rank, most_values);
 }
 
 }  // namespace tessera::engine

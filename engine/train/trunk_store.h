@@ -43,9 +43,11 @@ class TrunkStore {
 [[nodiscard]] std::unique_ptr<TrunkStore> make_memory_store(Index records);
 
 // Files FOLDER/trunk-KEY/RANK/..., one for each record, which another run of the same key goes on
-// with. They are believed by their digest, of which `key` is a part.
+// with. They are believed by their digest, of which `key` is a part; one of more values than
+// `most_values` is none.
 [[nodiscard]] std::unique_ptr<TrunkStore> make_folder_store(const std::filesystem::path& folder,
                                                             std::uint64_t key,
-                                                            int rank);
+                                                            int rank,
+                                                            Index most_values);
 
 }  // namespace tessera::engine

@@ -15,6 +15,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/system/system_memory.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 
@@ -206,7 +207,22 @@ TEST_CASE("a folder has the maps for the next run, and what is damaged in it is 
     }
   }
   const TrunkRun third = run(folder.path());
-  for (const TrunkRun& found : {first, second, third}) {
+  // A file that says of itself that it has 4 GiB, and has.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+    if (entry.is_regular_file()) {
+      constexpr std::uint64_t kHead = 32;  // of which the second half begins with the length
+      constexpr std::uint64_t kBytes = std::uint64_t{1} << 32U;
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(kHead / 2).write(reinterpret_cast<const char*>(&kBytes), sizeof kBytes);
+      file.close();
+      std::filesystem::resize_file(entry.path(), kHead + kBytes);
+      break;
+    }
+  }
+  const Index before = engine::peak_resident_bytes();
+  const TrunkRun fourth = run(folder.path());
+  CHECK(engine::peak_resident_bytes() < before + (Index{1} << 30U));
+  for (const TrunkRun& found : {first, second, third, fourth}) {
     CHECK(found.losses == expected.losses);
     CHECK(found.values == expected.values);
     CHECK(found.warnings.empty());
