@@ -21,8 +21,6 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/network/frozen_layers.h"
-#include "partitioner/network/frozen_trunk.h"
-#include "partitioner/plan/trunk_homes.h"
 #include "partitioner/text/explain.h"
 #include "partitioner/text/plan_answer.h"
 #include "partitioner/text/plan_report.h"
@@ -230,17 +228,10 @@ std::string with_first_steps_json(const std::string& plan, const std::vector<Fir
   return json.dump(-1, ' ', true);
 }
 
-std::string with_trunk_json(const std::string& plan, const TrunkFigures& figures) {
+// The plan with one more object of JSON.
+std::string with_object(const std::string& plan, const char* key, const std::string& object) {
   auto json = nlohmann::ordered_json::parse(plan);
-  json["trunk_cache"] = nlohmann::ordered_json::parse(trunk_json(figures));
-  return json.dump(-1, ' ', true);
-}
-
-std::string with_multi_scale_json(const std::string& plan,
-                                  const partitioner::InputSizes& sizes,
-                                  const MultiScaleFigures& figures) {
-  auto json = nlohmann::ordered_json::parse(plan);
-  json["multi_scale"] = nlohmann::ordered_json::parse(multi_scale_json(sizes, figures));
+  json[key] = nlohmann::ordered_json::parse(object);
   return json.dump(-1, ' ', true);
 }
 
@@ -358,8 +349,9 @@ void print_answer(const PlanCommand& command,
   std::string json = plan_json(network, plan, options);
   json = prediction ? with_prediction_json(json, *prediction) : json;
   json = at_first.empty() ? json : with_first_steps_json(json, at_first);
-  json = trunk ? with_trunk_json(json, *trunk) : json;
-  fmt::print("{}\n", sizes ? with_multi_scale_json(json, *sizes, *scales) : json);
+  json = trunk ? with_object(json, "trunk_cache", trunk_json(*trunk)) : json;
+  json = sizes ? with_object(json, "multi_scale", multi_scale_json(*sizes, *scales)) : json;
+  fmt::print("{}\n", json);
 }
 
 partitioner::Partition planned_partition(const PlanCommand& command,
@@ -421,7 +413,18 @@ void run_plan(const PlanCommand& command) {
   options.memory.cache_bytes =
       cache_bytes(command, model, sizes ? sizes->largest() : partitioner::size_of(network.image));
   const Index photos_bytes = options.memory.cache_bytes;
-  if (command.variants > 0 && !frozen_trunk(network).empty() && !trunk_obstacle(network, plan)) {
+  // Where more layers learn later, or inputs have several sizes, no maps are kept.
+  const auto trunk = frozen_layers(network).at_first.empty() && !sizes
+                         ? trunk_figures(command.partition,
+                                         network,
+                                         workload,
+                                         partition,
+                                         plan,
+                                         cluster,
+                                         command.photos,
+                                         command.variants)
+                         : std::nullopt;
+  if (trunk && !trunk->obstacle && command.variants > 0) {
     const auto kept = trunk_bytes_of_ranks(network, plan, command.photos * command.variants, 2);
     options.memory.cache_bytes += *std::max_element(kept.begin(), kept.end());
   }
@@ -442,16 +445,6 @@ void run_plan(const PlanCommand& command) {
   }
   const PlannedModel planned{network, partition, options, photos_bytes};
   const auto at_first = first_steps(command, planned, cluster, workload, sizes);
-  // Where more layers learn later, or inputs have several sizes, no maps are kept.
-  const auto trunk = at_first.empty() && !sizes ? trunk_figures(command.partition,
-                                                                network,
-                                                                workload,
-                                                                partition,
-                                                                plan,
-                                                                cluster,
-                                                                command.photos,
-                                                                command.variants)
-                                                : std::nullopt;
   print_answer(command, planned, plan, prediction, at_first, trunk, sizes, scales);
 }
 

@@ -40,7 +40,9 @@ class StepPrices {
   PricedStep step(const Schedule& schedule) {
     const Index passes = options_.passes;
     result_.ranks = plan_.ranks;
-    spared_ = actions_of_trunk(network_, plan_, schedule);
+    if (options_.trunk_given) {
+      spared_ = actions_of_trunk(network_, plan_, schedule);
+    }
     for (const Transfer& transfer : plan_.transfers) {
       result_.transfers.push_back(priced(transfer));
     }

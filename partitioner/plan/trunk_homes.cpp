@@ -42,6 +42,27 @@ bool is_read_behind(const Network& network, const Plan& plan, const Transfer& tr
   return false;
 }
 
+// Whether the cells of all images are cut alike, whoever computes them.
+bool cuts_images_alike(const Plan& plan, int map) {
+  const auto cells_of = [&](Index image) {
+    std::vector<std::array<Index, 4>> cells;
+    for (const Tile& tile : plan.tiles_of(map)) {
+      const Region cut = of_image(tile.computed, image);
+      if (!cut.empty()) {
+        cells.push_back({cut.rows.begin, cut.rows.end, cut.cols.begin, cut.cols.end});
+      }
+    }
+    std::sort(cells.begin(), cells.end());
+    return cells;
+  };
+  for (Index image = 1; image < plan.batch; ++image) {
+    if (cells_of(image) != cells_of(0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 IndexedVector<ActionIndex, bool> actions_of_trunk(const Network& network,
@@ -49,6 +70,9 @@ IndexedVector<ActionIndex, bool> actions_of_trunk(const Network& network,
                                                   const Schedule& schedule) {
   const int last = frozen_trunk(network).last;
   IndexedVector<ActionIndex, bool> spared(schedule.actions.size(), false);
+  if (last < 0) {
+    return spared;
+  }
   for (ActionIndex i = schedule.forward.begin; i < schedule.forward.end; ++i) {
     const Action& action = schedule.actions[i];
     if (action.kind == Action::Kind::Compute) {
@@ -78,33 +102,11 @@ IndexedVector<ActionIndex, int> completed_trunk_maps(const Network& network,
   return completed;
 }
 
-namespace {
-
-// Whether the cells of all images are cut alike, whoever computes them.
-bool cuts_images_alike(const Plan& plan, int map) {
-  const auto cells_of = [&](Index image) {
-    std::vector<std::array<Index, 4>> cells;
-    for (const Tile& tile : plan.tiles_of(map)) {
-      const Region cut = of_image(tile.computed, image);
-      if (!cut.empty()) {
-        cells.push_back({cut.rows.begin, cut.rows.end, cut.cols.begin, cut.cols.end});
-      }
-    }
-    std::sort(cells.begin(), cells.end());
-    return cells;
-  };
-  for (Index image = 1; image < plan.batch; ++image) {
-    if (cells_of(image) != cells_of(0)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
 std::optional<std::string> trunk_obstacle(const Network& network, const Plan& plan) {
   const int last = frozen_trunk(network).last;
+  if (plan.replicas.independent()) {
+    return "replicas are independent";
+  }
   for (const Action& action : plan.schedule.actions) {
     if (action.kind == Action::Kind::Compute && action.phase == Phase::Recompute &&
         action.layer <= last) {

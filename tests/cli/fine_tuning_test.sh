@@ -112,6 +112,11 @@ refused 'trunk/checkpoint\.safetensors: was trained with no layer frozen, --free
 sed '0,/^filters=64$/s//&\nstopbackward=3/' "$resnet" >"$folder/at-first.cfg"
 works 1 plan "$folder/at-first.cfg" --grid 1x2
 expect 'the plan says what they take' grep -qE '^steps 1 to 3 of a run: layers 0-5 frozen, up to .* of memory' "$folder/out"
+cached_bytes() { perl -ne '/"cache":(\d+)/ and print $1' "$folder/out"; }
+works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --photos 60 --json
+plain_bytes=$(cached_bytes)
+works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --photos 60 --augment-variants 50 --json
+expect 'no maps are planned to be kept then' test "$plain_bytes" -eq "$(cached_bytes)"
 works 2 train "$folder/at-first.cfg" "${fine[@]}" --steps 5 --grid 1x2 --run "$folder/at-first"
 expect 'it is said once' test "$(grep -c 'at-first.cfg: stopbackward: layers 0 to 5 frozen in the first 3 steps' "$folder/err")" -eq 1
 expect 'and when more layers learn' grep -q 'learning from step 4 on, too: layers 0-5' "$folder/out"

@@ -88,4 +88,13 @@ TEST_CASE("maps of a group that is computed again cannot be kept") {
   CHECK(trunk_obstacle(network, make_plan(network, partition, kHomesBatch)));
 }
 
+TEST_CASE("independent replicas keep no maps") {
+  const Network network = trunk_of_two();
+  Partition partition = tests::partition_of(network, 2, {{0, 2}}, {tests::images_cut(2)});
+  CHECK_FALSE(trunk_obstacle(network, make_plan(network, partition, kHomesBatch)));
+  partition.replicas = {.count = 2, .sync = {partitioner::SyncMode::Local, 4}};
+  CHECK(trunk_obstacle(network, make_plan(network, partition, kHomesBatch)) ==
+        "replicas are independent");
+}
+
 }  // namespace
