@@ -1,12 +1,12 @@
 #include "engine/session/memory_needs.h"
 
-#include <array>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <optional>
 #include <unistd.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/layers/workspace.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/quantities.h"
@@ -53,38 +53,21 @@ partitioner::ReportOptions report_options(const std::string& model,
   return options;
 }
 
-namespace {
-
-// What the ranks of one machine need and have, as one of them sees it.
-struct MachineShare {
-  std::array<char, 256> machine{};
-  Index needed = 0;
-  Index resident = 0;
-};
-
-// Sums over the ranks on this machine, itself included.
-MachineShare sum_on_this_machine(Index needed, const Communicator& communicator) {
-  MachineShare mine;
-  gethostname(mine.machine.data(), mine.machine.size() - 1);
-  mine.needed = needed;
-  mine.resident = resident_bytes();
-  MachineShare sum;
-  for (const MachineShare& theirs : communicator.of_ranks(mine)) {
-    if (theirs.machine == mine.machine) {
-      sum.needed += theirs.needed;
-      sum.resident += theirs.resident;
-    }
+Index sum_on_this_machine(Index mine, const Communicator& communicator) {
+  const std::vector<std::string> hosts = hosts_of_ranks(communicator);
+  const std::vector<Index> all = communicator.of_ranks(mine);
+  const std::string& own = hosts[static_cast<std::size_t>(communicator.rank())];
+  Index sum = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    sum += hosts[rank] == own ? all[rank] : 0;
   }
   return sum;
 }
 
-}  // namespace
-
 Index memory_left_by(const std::vector<partitioner::MemoryUse>& planned,
                      const Communicator& communicator) {
   const Index needed = planned[static_cast<std::size_t>(communicator.rank())].total();
-  const MachineShare all = sum_on_this_machine(needed, communicator);
-  return free_memory_bytes() + all.resident - all.needed;
+  return free_memory_bytes() + sum_on_this_machine(resident_bytes() - needed, communicator);
 }
 
 void expect_memory(const std::vector<partitioner::MemoryUse>& planned,
@@ -93,20 +76,21 @@ void expect_memory(const std::vector<partitioner::MemoryUse>& planned,
                    const std::string& remedy) {
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const Index needed = planned[rank].total();
-  const MachineShare all = sum_on_this_machine(needed, communicator);
+  const Index all_needed = sum_on_this_machine(needed, communicator);
+  const Index all_resident = sum_on_this_machine(resident_bytes(), communicator);
   const Index machine = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
   // Ranks of one machine share their control group, and what they have already counts as theirs.
   const auto left = memory_left_by_groups();
   std::optional<std::string> there;
-  if (left && all.needed > *left + all.resident) {
-    there = fmt::format("its control group leaves {}", readable_bytes(*left + all.resident));
-  } else if (machine > 0 && all.needed > machine) {
+  if (left && all_needed > *left + all_resident) {
+    there = fmt::format("its control group leaves {}", readable_bytes(*left + all_resident));
+  } else if (machine > 0 && all_needed > machine) {
     there = fmt::format("its machine has {}", readable_bytes(machine));
   }
   std::optional<std::string> problem;
   if (there) {
     const std::string others =
-        all.needed > needed ? fmt::format(" ({} with the others there)", readable_bytes(all.needed))
+        all_needed > needed ? fmt::format(" ({} with the others there)", readable_bytes(all_needed))
                             : "";
     problem = fmt::format(
         "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "

@@ -31,6 +31,10 @@ namespace tessera::engine {
                                                         const partitioner::Plan& plan,
                                                         const partitioner::TrainedArrays& trained);
 
+// A number of each rank, summed over those on the machine of this one. All ranks call this
+// together.
+[[nodiscard]] Index sum_on_this_machine(Index mine, const Communicator& communicator);
+
 // What the machine of this rank has left for programs beside what is planned for all ranks there,
 // as the kernel estimates it. All ranks call this together.
 [[nodiscard]] Index memory_left_by(const std::vector<partitioner::MemoryUse>& planned,

@@ -141,18 +141,6 @@ void SessionRun::learn_of_pictures(const PictureSources& sources) {
   compare_classes(request_, setup_.before(), preparation_, communicator_, messages_);
 }
 
-// All that maps of frozen layers depend on, beside plan and parameters.
-std::string SessionRun::trunk_identity(const TrainingRecord& record) const {
-  return fmt::format(
-      "{}\n{}\n{}\n{}\n{}\n{}\n",
-      environment_.program_version,
-      fingerprint(setup_.network()),
-      record.data_digest,
-      to_json(preparation_),
-      threads(),
-      record.augment_variants == 0 ? "" : to_json(record) + std::to_string(setup_.seed()));
-}
-
 PhasePlan SessionRun::with_trunk(PhasePlan phase) const {
   phase.trunk = setup_.trunk_caching().options(
       phase.network, phase.plan, trunk_identity_, [this](const std::string& problem) {
@@ -171,7 +159,7 @@ void SessionRun::begin(const PictureSources& sources) {
   const Index step = step_taken_last(kept_step);
   frozen_until_ = frozen_.end_of(step);
   const TrainingRecord record = setup_.record(training_pictures_.count, data_digest(sources));
-  trunk_identity_ = trunk_identity(record);
+  trunk_identity_ = setup_.trunk_identity(record, preparation_);
   phases_.begin(with_trunk(setup_.first_phase_in(step)), options, sources);
   if (setup_.record_before()) {
     for (const std::string& difference : differences(*setup_.record_before(), record)) {

@@ -61,7 +61,6 @@ class SessionRun {
 
   // What loaders tell all ranks of the pictures.
   void learn_of_pictures(const PictureSources& sources);
-  [[nodiscard]] std::string trunk_identity(const TrainingRecord& record) const;
   [[nodiscard]] PhasePlan with_trunk(PhasePlan phase) const;
   void begin(const PictureSources& sources);
   [[nodiscard]] std::optional<Index> kept_step_to_go_on_from() const;

@@ -1,8 +1,10 @@
 // What a run keeps in memory that its plan leaves: decoded pictures, and maps of frozen layers.
 
+#include <fmt/format.h>
 #include <limits>
 
 #include "engine/comm/agreement.h"
+#include "engine/ops/loops/threads.h"
 #include "engine/session/memory_needs.h"
 #include "engine/session/training_setup.h"
 
@@ -70,6 +72,17 @@ std::optional<TrunkSteps> TrainingSetup::trunk_steps() const {
     }
   });
   return steps;
+}
+
+std::string TrainingSetup::trunk_identity(const TrainingRecord& record,
+                                          const Preparation& preparation) const {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n",
+                     environment_.program_version,
+                     fingerprint(model_.network),
+                     record.data_digest,
+                     to_json(preparation),
+                     threads(),
+                     record.augment_variants == 0 ? "" : to_json(record) + std::to_string(seed_));
 }
 
 }  // namespace tessera::engine

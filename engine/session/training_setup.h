@@ -88,6 +88,9 @@ class TrainingSetup {
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
   [[nodiscard]] PictureCaching& caching() { return *caching_; }
   [[nodiscard]] const TrunkCaching& trunk_caching() const { return *trunk_caching_; }
+  // All that maps of frozen layers depend on, beside plan and parameters.
+  [[nodiscard]] std::string trunk_identity(const TrainingRecord& record,
+                                           const Preparation& preparation) const;
   // Once, before what is planned is allocated: until then looking at pictures may take its place.
   [[nodiscard]] OpenedData open_data();
   // A data set by the batch; null on ranks that do not read. All ranks call this together.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/comm/agreement.h"
-#include "engine/comm/texts_of_ranks.h"
+#include "engine/session/memory_needs.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/text/plan_words.h"
@@ -49,7 +49,7 @@ TrunkCaching::TrunkCaching(Choice choice,
       trunk_bytes_of_ranks(network, plan, choice_.training_images + choice_.testing_images, 0);
   const Index own = bytes[static_cast<std::size_t>(communicator.rank())];
   const Index most = *std::max_element(bytes.begin(), bytes.end());
-  const Index of_machine = on_this_machine(own);
+  const Index of_machine = sum_on_this_machine(own, communicator);
   const bool in_folder = choice_.request.place == Place::Folder;
   if (choice_.request.place == Place::Automatic && !fits_in_memory(own, of_machine)) {
     refuse(
@@ -84,28 +84,13 @@ std::optional<std::string> TrunkCaching::why_not(const partitioner::Network& net
     return "each epoch shows every picture in another way: --augment-variants N shows it in N" +
            gain_words(choice_.steps, ", and makes steps after epoch N");
   }
-  if (plan.replicas.independent()) {
-    return "replicas are independent";
-  }
   return trunk_obstacle(network, plan);
-}
-
-Index TrunkCaching::on_this_machine(Index own) const {
-  const std::vector<std::string> hosts = hosts_of_ranks(communicator_);
-  const std::vector<Index> all = communicator_.of_ranks(own);
-  Index sum = 0;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const bool is_here = hosts[rank] == hosts[static_cast<std::size_t>(communicator_.rank())];
-    sum += is_here ? all[rank] : 0;
-  }
-  return sum;
 }
 
 // As the cache of pictures: with as much again for what else needs memory.
 bool TrunkCaching::fits_in_memory(Index own, Index of_machine) const {
   const bool fits = of_machine <= choice_.left.of_machine / 2 && own <= choice_.left.of_rank;
-  const std::vector<int> fit = communicator_.of_ranks(static_cast<int>(fits));
-  return std::find(fit.begin(), fit.end(), 0) == fit.end();
+  return on_all_ranks(communicator_, fits);
 }
 
 // Makes it, too; what stands in the way of that the first record tells.

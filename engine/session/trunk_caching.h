@@ -54,8 +54,7 @@ class TrunkCaching {
  private:
   [[nodiscard]] std::optional<std::string> why_not(const partitioner::Network& network,
                                                    const partitioner::Plan& plan) const;
-  // Of all ranks there.
-  [[nodiscard]] Index on_this_machine(Index own) const;
+  // `of_machine`: of all ranks there.
   [[nodiscard]] bool fits_in_memory(Index own, Index of_machine) const;
   [[nodiscard]] std::optional<std::string> lack_of_space(Index of_machine) const;
 
