@@ -14,6 +14,7 @@
 #include "engine/session/memory_needs.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/plan/plan_fingerprint.h"
+#include "partitioner/plan/plan_size.h"
 #include "partitioner/search/best_partition.h"
 
 namespace tessera::engine {
@@ -268,6 +269,7 @@ Partition agreed_partition(const partitioner::Network& network,
       text = to_text(found);
       return;
     }
+    partitioner::expect_plannable(network, communicator.size(), workload.batch);
     const auto cluster = described_cluster(request, communicator.size(), observer);
     text = to_text(search_automatically(network, cluster, request, workload));
     ::malloc_trim(0);  // of what the search freed, for what training takes

@@ -1,7 +1,9 @@
 #include "partitioner/cost/cost_model.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <utility>
 
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/step_messages.h"
@@ -83,15 +85,21 @@ double loss_seconds(const ClusterProfile& cluster) {
   return 2 * load.seconds();  // how many bytes will come, then these
 }
 
-// One group.
+// One group, or some ranks of it.
 class GroupCosts::Adder {
  public:
-  Adder(GroupCosts& costs, const GroupGeometry& group)
+  // `ranks` and `whole` as for least(); null: all there are.
+  Adder(GroupCosts& costs,
+        const GroupGeometry& group,
+        const std::vector<int>* ranks,
+        const WholeGroup* whole)
       : costs_(costs),
         network_(costs.network_),
         group_(group),
+        ranks_(ranks),
+        whole_(whole),
         again_(recomputed_work(network_, group)),
-        load_(costs.cluster_),
+        load_(costs.load_),
         segments_(group.ranks()) {
     cost_.ranks.resize(static_cast<std::size_t>(group.ranks()));
   }
@@ -112,7 +120,7 @@ class GroupCosts::Adder {
     for (const RankSeconds& rank : cost_.ranks) {
       cost_.recompute_s = std::max(cost_.recompute_s, rank.recompute_s);
     }
-    const ReductionSeconds gradient_reduction = costs_.reduction_seconds(group_);
+    const ReductionSeconds gradient_reduction = reduction();
     cost_.gradient_reduction_s = gradient_reduction.gradients_s;
     cost_.update_s = gradient_reduction.update_s;
     cost_.parameter_all_gather_s = gradient_reduction.values_s;
@@ -120,13 +128,20 @@ class GroupCosts::Adder {
   }
 
  private:
+  [[nodiscard]] ReductionSeconds reduction() {
+    if (whole_ != nullptr) {
+      return costs_.reduction_of(*whole_);
+    }
+    return costs_.reduction_seconds(group_);
+  }
+
   std::vector<LayerSeconds> seconds_of_ranks(int layer) {
     std::vector<LayerSeconds> seconds;
     const auto& tiles = group_.tiles_of(layer);
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
       const Tile& tile = tiles[rank];
-      const auto device = static_cast<int>(rank);
+      const int device = ranks_ == nullptr ? static_cast<int>(rank) : (*ranks_)[rank];
       const LayerSeconds all = costs_.times_.seconds(layer, device, tile.computed, tile.backward);
       RankSeconds& sum = cost_.ranks[rank];
       sum.forward_s += all.forward_s;
@@ -152,13 +167,21 @@ class GroupCosts::Adder {
     if (!takes_batch_statistics(network_.layer(layer))) {
       return;
     }
+    const double statistics_s = statistics_seconds(layer, contributes, numbers);
+    if (statistics_s > 0) {
+      cost_.statistics_s += statistics_s;
+      segments_.synchronize();
+    }
+  }
+
+  // 0 where nothing is sent.
+  double statistics_seconds(int layer, Region Tile::*contributes, Index numbers) {
+    if (whole_ != nullptr) {
+      return costs_.statistics_of(*whole_, layer, numbers);
+    }
     load_.clear();
     add_statistics(group_.tiles_of(layer), contributes, numbers, load_);
-    if (load_.empty()) {
-      return;
-    }
-    cost_.statistics_s += load_.seconds();
-    segments_.synchronize();
+    return load_.empty() ? 0 : load_.seconds();
   }
 
   void forward(int layer) {
@@ -188,6 +211,9 @@ class GroupCosts::Adder {
   }
 
   void reduce_to_owners(const OwnerReduction& reduction) {
+    if (ranks_ != nullptr) {
+      return;
+    }
     load_.clear();
     for (const Message& message : reduction.messages) {
       load_.add({message.to, message.from, region_bytes(message.payload.cells())});
@@ -201,8 +227,10 @@ class GroupCosts::Adder {
   GroupCosts& costs_;
   const Network& network_;
   const GroupGeometry& group_;
+  const std::vector<int>* ranks_;
+  const WholeGroup* whole_;
   std::vector<RecomputedLayer> again_;
-  TransferLoad load_;
+  TransferLoad& load_;
   Segments segments_;
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer - first][rank]
   GroupCost cost_;
@@ -215,10 +243,90 @@ GroupCosts::GroupCosts(const Network& network,
     : network_(network),
       gradient_reduction_(gradient_reduction),
       cluster_(cluster),
-      times_(network, kernels, cluster) {}
+      times_(network, kernels, cluster),
+      load_(cluster) {}
 
 GroupCost GroupCosts::inner(const GroupGeometry& group) {
-  return Adder(*this, group).compute();
+  return Adder(*this, group, nullptr, nullptr).compute();
+}
+
+GroupCost GroupCosts::least(const SomeRanks& some, const WholeGroup& whole) {
+  return Adder(*this, some.geometry, &some.ranks, &whole).compute();
+}
+
+namespace {
+
+// Ranks that have the same channels of a group's maps: those of one part, as many as any has.
+struct ChannelPart {
+  std::size_t part = 0;
+  std::vector<int> ranks;
+
+  [[nodiscard]] Range channels(const MapCut& cut) const {
+    return {cut.channels[part], cut.channels[part + 1]};
+  }
+};
+
+ChannelPart largest_part(const Group& group, const MapCut& output) {
+  ChannelPart largest;
+  for (std::size_t part = 1; part + 1 < output.channels.size(); ++part) {
+    if (largest.channels(output).size() < ChannelPart{part, {}}.channels(output).size()) {
+      largest.part = part;
+    }
+  }
+  const auto parts = static_cast<std::size_t>(group.channels.parts);
+  const auto inner = parts == 1 ? 1 : static_cast<std::size_t>(group.rows.parts * group.cols.parts);
+  for (std::size_t tile = 0; tile < group.ranks.size(); ++tile) {
+    if (tile / inner % parts == largest.part) {
+      largest.ranks.push_back(group.ranks[tile]);
+    }
+  }
+  return largest;
+}
+
+std::vector<Index> key_of(std::initializer_list<Index> numbers, const std::vector<int>& ranks) {
+  std::vector<Index> key = numbers;
+  key.insert(key.end(), ranks.begin(), ranks.end());
+  return key;
+}
+
+}  // namespace
+
+// Ranks send what they know of channels to those that have the same ones.
+double GroupCosts::statistics_of(const WholeGroup& whole, int layer, Index numbers) {
+  const ChannelPart part = largest_part(whole.group, whole.cuts.back());
+  const MapCut& cut = whole.cuts[static_cast<std::size_t>(layer - whole.group.first)];
+  const double bytes = statistics_bytes(numbers, part.channels(cut).size());
+  const auto [found, is_new] =
+      whole_statistics_.try_emplace(key_of({static_cast<Index>(bytes)}, part.ranks), 0);
+  if (is_new) {
+    load_.clear();
+    load_.add_all_to_all(part.ranks, bytes);
+    found->second = load_.empty() ? 0 : load_.seconds();
+  }
+  return found->second;
+}
+
+// As if each rank had one cell of every map.
+GroupCosts::ReductionSeconds GroupCosts::reduction_of(const WholeGroup& whole) {
+  const auto [first, last] = std::pair(whole.group.first, whole.group.last);
+  const ChannelPart part = largest_part(whole.group, whole.cuts.back());
+  const Range channels = part.channels(whole.cuts.back());
+  const auto [found, is_new] = whole_reductions_.try_emplace(
+      key_of({first, last, channels.begin, channels.end}, part.ranks));
+  if (is_new) {
+    GroupGeometry geometry;
+    geometry.first = first;
+    geometry.last = last;
+    for (const MapCut& cut : whole.cuts) {
+      const Region cell{{0, 1}, part.channels(cut), {0, 1}, {0, 1}};
+      auto& tiles = geometry.tiles.emplace_back(cluster_.devices.size());
+      for (const int rank : part.ranks) {
+        tiles[static_cast<std::size_t>(rank)] = {cell, cell, cell};
+      }
+    }
+    found->second = computed_reduction(geometry);
+  }
+  return found->second;
 }
 
 GroupCosts::ReductionSeconds GroupCosts::reduction_seconds(const GroupGeometry& group) {
@@ -238,7 +346,7 @@ GroupCosts::ReductionSeconds GroupCosts::reduction_seconds(const GroupGeometry& 
 
 // In a message from one rank to another what the group's layers have: buckets may reach beyond it,
 // or divide it.
-GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry& group) const {
+GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry& group) {
   const Compression& compression = gradient_reduction_.compression;
   SharedBytes gradients;
   SharedBytes values;
@@ -265,12 +373,12 @@ GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry&
     }
   }
   ReductionSeconds seconds;
-  TransferLoad load(cluster_);
-  add_messages(gradients, compression, false, load);
-  seconds.gradients_s = load.seconds();
-  load.clear();
-  add_messages(values, compression, true, load);
-  seconds.values_s = load.seconds();
+  load_.clear();
+  add_messages(gradients, compression, false, load_);
+  seconds.gradients_s = load_.seconds();
+  load_.clear();
+  add_messages(values, compression, true, load_);
+  seconds.values_s = load_.seconds();
   seconds.update_s = *std::max_element(updates.begin(), updates.end());
   return seconds;
 }

@@ -25,6 +25,7 @@
 #include "partitioner/cost/cluster_profile.h"
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/transfer_model.h"
+#include "partitioner/plan/cut_mapping.h"
 #include "partitioner/plan/group_geometry.h"
 #include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/plan.h"
@@ -120,6 +121,21 @@ class GroupCosts {
 
   [[nodiscard]] GroupCost inner(const GroupGeometry& group);
 
+  // Some ranks of a group and their geometry, see group_geometry_of().
+  struct SomeRanks {
+    const std::vector<int>& ranks;
+    const GroupGeometry& geometry;
+  };
+  // All of it, and the cuts of its layers, see cuts_of_group().
+  struct WholeGroup {
+    const Group& group;
+    const std::vector<MapCut>& cuts;
+  };
+  // What the group costs at least, since it costs these ranks so much; batch statistics and the
+  // reduction of gradients are those of all ranks that have the same channels. No part of a cut may
+  // be empty, and no rank compute other channels than its own.
+  [[nodiscard]] GroupCost least(const SomeRanks& some, const WholeGroup& whole);
+
  private:
   class Adder;
 
@@ -130,14 +146,20 @@ class GroupCosts {
     double values_s = 0;
   };
   [[nodiscard]] ReductionSeconds reduction_seconds(const GroupGeometry& group);
-  [[nodiscard]] ReductionSeconds computed_reduction(const GroupGeometry& group) const;
+  [[nodiscard]] ReductionSeconds computed_reduction(const GroupGeometry& group);
+  [[nodiscard]] ReductionSeconds reduction_of(const WholeGroup& whole);
+  [[nodiscard]] double statistics_of(const WholeGroup& whole, int layer, Index numbers);
 
   const Network& network_;
   const GradientReduction& gradient_reduction_;
   const ClusterProfile& cluster_;
   LayerTimes times_;
+  TransferLoad load_;  // room to work in
   std::map<std::vector<Index>, ReductionSeconds>
       known_reductions_;  // by layers and each rank's channels
+  // Of whole groups, by what they depend on.
+  std::map<std::vector<Index>, ReductionSeconds> whole_reductions_;
+  std::map<std::vector<Index>, double> whole_statistics_;
 };
 
 // Ranks that own `owned` of a map send those who require it `required`; backward the same

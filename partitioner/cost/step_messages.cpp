@@ -26,7 +26,7 @@ void add_statistics(const std::vector<Tile>& tiles,
     ranks.push_back(static_cast<int>(rank));
   }
   const auto bytes = [numbers](const Range& channels) {
-    return static_cast<double>(numbers * kStatisticsNumberBytes * channels.size());
+    return statistics_bytes(numbers, channels.size());
   };
   if (alike) {
     load.add_all_to_all(ranks, bytes(all));

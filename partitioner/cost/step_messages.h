@@ -10,6 +10,7 @@
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/parameter_runs.h"
 #include "partitioner/plan/plan.h"
+#include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
 
@@ -17,6 +18,11 @@ inline constexpr double kScalarBytes = 4;
 
 [[nodiscard]] inline double region_bytes(const Region& region) {
   return kScalarBytes * static_cast<double>(region.volume());
+}
+
+// Of a message of batch statistics: so many numbers per channel.
+[[nodiscard]] inline double statistics_bytes(Index numbers, Index channels) {
+  return static_cast<double>(numbers * kStatisticsNumberBytes * channels);
 }
 
 // Adds the messages of one synchronisation of `tiles`, of so many numbers per channel, as

@@ -101,12 +101,14 @@ double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parce
 }
 
 TransferLoad::TransferLoad(const ClusterProfile& cluster)
-    : cluster_(&cluster),
-      interfaces_(cluster.devices.size()),
-      pair_bytes_(cluster.devices.size() * cluster.devices.size()) {
-  for (const DeviceProfile& device : cluster.devices) {
-    pairs_matter_ = pairs_matter_ || device.send_bytes_per_s > cluster.link.bytes_per_s ||
-                    device.receive_bytes_per_s > cluster.link.bytes_per_s;
+    : cluster_(&cluster), interfaces_(cluster.devices.size()) {
+  const auto outruns_links = [&cluster](const DeviceProfile& device) {
+    return device.send_bytes_per_s > cluster.link.bytes_per_s ||
+           device.receive_bytes_per_s > cluster.link.bytes_per_s;
+  };
+  if (!cluster.exceptions.empty() ||
+      std::any_of(cluster.devices.begin(), cluster.devices.end(), outruns_links)) {
+    pair_bytes_.resize(cluster.devices.size() * cluster.devices.size());
   }
 }
 
@@ -139,6 +141,9 @@ void TransferLoad::add(const Parcel& parcel) {
   const Flow flow{parcel.bytes, static_cast<double>(parcel.messages)};
   load(parcel.from, flow, {});
   load(parcel.to, {}, flow);
+  if (pair_bytes_.empty()) {  // what an interface carries in all takes at least as long
+    return cross(cluster_->link, 0);
+  }
   const std::size_t pair = static_cast<std::size_t>(parcel.from) * interfaces_.size() +
                            static_cast<std::size_t>(parcel.to);
   if (pair_bytes_[pair] == 0) {
@@ -156,7 +161,7 @@ void TransferLoad::add_all_to_all(const std::vector<int>& ranks, double bytes) {
 void TransferLoad::add_one_to_all(const std::vector<int>& ranks,
                                   const std::vector<double>& bytes,
                                   bool outward) {
-  if (!cluster_->exceptions.empty() || pairs_matter_) {
+  if (!pair_bytes_.empty()) {
     for (std::size_t one = 0; one < ranks.size(); ++one) {
       for (const int other : ranks) {
         if (bytes[one] > 0) {

@@ -41,6 +41,9 @@ class TransferLoad {
   // ... of the same messages from their receivers to their senders.
   [[nodiscard]] double reversed_seconds() const;
   [[nodiscard]] bool empty() const { return !loaded_; }
+  // Whether anything depends on what single pairs of ranks send each other, or only on what each
+  // interface carries in all.
+  [[nodiscard]] bool has_pairs() const { return !pair_bytes_.empty(); }
 
  private:
   struct Flow {
@@ -65,12 +68,11 @@ class TransferLoad {
 
   const ClusterProfile* cluster_;
   std::vector<Interface> interfaces_;
-  std::vector<double> pair_bytes_;  // [from * ranks + to]
+  std::vector<double> pair_bytes_;  // [from * ranks + to]; empty where no pair matters
   std::vector<std::size_t> used_pairs_;
   double link_s_ = 0;  // the largest of each
   double latency_s_ = 0;
   bool loaded_ = false;
-  bool pairs_matter_ = false;  // some interface is faster than a link
 };
 
 // All-reduce algorithms: ways to add up a vector over ranks so that all have the sum.

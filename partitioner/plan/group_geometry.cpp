@@ -1,6 +1,7 @@
 #include "partitioner/plan/group_geometry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "partitioner/base/overlaps.h"
 #include "partitioner/plan/cut_mapping.h"
@@ -15,23 +16,33 @@ Region clipped(const Network& network, int map, const Region& region) {
   return intersect(region, whole);
 }
 
+// Where a tile of the group's cut is in the geometry.
+struct Place {
+  Index tile = 0;
+  std::size_t at = 0;
+};
+
 class GeometryMaker {
  public:
-  GeometryMaker(const Network& network, const Group& group, int ranks)
-      : network_(network), group_(group) {
+  // A geometry of as many as `size` places.
+  GeometryMaker(const Network& network,
+                const Group& group,
+                std::vector<Place> places,
+                std::size_t size)
+      : network_(network), group_(group), places_(std::move(places)) {
     geometry_.first = group.first;
     geometry_.last = group.last;
     geometry_.recompute = group.recompute;
     geometry_.tiles.assign(static_cast<std::size_t>(group.last - group.first) + 1,
-                           std::vector<Tile>(static_cast<std::size_t>(ranks)));
+                           std::vector<Tile>(size));
   }
 
   GroupGeometry make(Index batch) {
     const std::vector<MapCut> cuts = cuts_of_group(network_, group_, batch);
     for (std::size_t layer = 0; layer < cuts.size(); ++layer) {
-      for (std::size_t t = 0; t < group_.ranks.size(); ++t) {
-        Tile& tile = geometry_.tiles[layer][static_cast<std::size_t>(group_.ranks[t])];
-        tile.owned = tile_region(cuts[layer], static_cast<Index>(t));
+      for (const Place& place : places_) {
+        Tile& tile = geometry_.tiles[layer][place.at];
+        tile.owned = tile_region(cuts[layer], place.tile);
         tile.computed = tile.owned;
         tile.backward = tile.owned;
       }
@@ -77,8 +88,7 @@ class GeometryMaker {
       const auto require = [&](const Region& output) {
         return clipped(network_, map, required_input(network_, layer, input, output));
       };
-      for (const int rank : group_.ranks) {
-        const auto at = static_cast<std::size_t>(rank);
+      for (const auto [_, at] : places_) {
         const Tile& tile = tiles(layer)[at];
         if (map >= group_.first) {
           Tile& below = tiles(map)[at];
@@ -95,13 +105,34 @@ class GeometryMaker {
 
   const Network& network_;
   const Group& group_;
+  std::vector<Place> places_;
   GroupGeometry geometry_;
 };
 
 }  // namespace
 
 GroupGeometry group_geometry(const Network& network, const Group& group, int ranks, Index batch) {
-  return GeometryMaker(network, group, ranks).make(batch);
+  std::vector<Place> places;
+  places.reserve(group.ranks.size());
+  for (const int rank : group.ranks) {
+    places.push_back({std::ssize(places), static_cast<std::size_t>(rank)});
+  }
+  return GeometryMaker(network, group, std::move(places), static_cast<std::size_t>(ranks))
+      .make(batch);
+}
+
+GroupGeometry group_geometry_of(const Network& network,
+                                const Group& group,
+                                const std::vector<int>& looked_at,
+                                Index batch) {
+  std::vector<Place> places;
+  for (std::size_t at = 0; at < looked_at.size(); ++at) {
+    const auto found = std::lower_bound(group.ranks.begin(), group.ranks.end(), looked_at[at]);
+    if (found != group.ranks.end() && *found == looked_at[at]) {
+      places.push_back({found - group.ranks.begin(), at});
+    }
+  }
+  return GeometryMaker(network, group, std::move(places), looked_at.size()).make(batch);
 }
 
 std::vector<Region> owned_image(const Network& network,

@@ -47,6 +47,14 @@ struct GroupGeometry {
                                            int ranks,
                                            Index batch);
 
+// The same of some ranks alone, `looked_at` in rising order, in whose order tiles and regions are:
+// what they own, compute and require is what it is in the whole. Messages are those between them.
+// The group's ranks must rise, too.
+[[nodiscard]] GroupGeometry group_geometry_of(const Network& network,
+                                              const Group& group,
+                                              const std::vector<int>& looked_at,
+                                              Index batch);
+
 // What each rank owns of the image where every rank reads its own, by the first group's cut.
 [[nodiscard]] std::vector<Region> owned_image(const Network& network,
                                               const Group& first,

@@ -22,7 +22,7 @@ struct Limits {
   double lifetimes;  // layers that a layer's maps may live through, on each rank
 };
 constexpr Limits kPlan{.layers = 5000, .tiles = 1e6, .messages = 16e6, .lifetimes = 1.5e8};
-constexpr Limits kSearch{.layers = 1500, .tiles = 1e5, .messages = 5e6, .lifetimes = 1.5e8};
+constexpr Limits kSearch{.layers = 1500, .tiles = 2e5, .messages = 1e12, .lifetimes = 1.5e8};
 
 struct Size {
   double lists = 0;   // of messages: one for each parameter, and for statistics of each layer
@@ -98,6 +98,12 @@ void expect_within(
 
 void expect_plannable(const Network& network, Index ranks, Index batch) {
   expect_within(kPlan, "a plan of", network, ranks, batch);
+}
+
+bool is_plannable(const Network& network, Index ranks, Index batch) {
+  const Size size = size_of(network, batch);
+  return size.values <= kMostValues && size.operations <= kMostOperations &&
+         ranks <= most_ranks(network, size.lists, kPlan);
 }
 
 void expect_searchable(const Network& network, Index ranks, Index batch) {

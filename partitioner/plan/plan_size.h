@@ -11,7 +11,11 @@ namespace tessera::partitioner {
 // many ranks and images per pass.
 void expect_plannable(const Network& network, Index ranks, Index batch);
 
-// The same for a search, which makes many plans: fewer ranks, and fewer layers.
+// Whether it throws nothing.
+[[nodiscard]] bool is_plannable(const Network& network, Index ranks, Index batch);
+
+// The same for a search, which looks at many partitions of fewer layers; of so many ranks that
+// nothing plans for them, it makes no whole plan.
 void expect_searchable(const Network& network, Index ranks, Index batch);
 
 }  // namespace tessera::partitioner

@@ -69,7 +69,8 @@ SearchResult search_with_baselines(const Network& network,
     }
     Candidate best =
         best_of_baselines(network, cluster, options, std::move(result.candidates.front()));
-    if (options.workspace.limited_kernels) {
+    const bool is_planned = is_plannable(network, cluster.size(), options.batch);
+    if (options.workspace.limited_kernels && is_planned) {  // else tiles are small, and scratch too
       best.partition.kernels =
           options.workspace.limited_kernels(make_plan(network, best.partition, options.batch));
     }

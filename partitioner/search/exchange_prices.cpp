@@ -1,6 +1,7 @@
 #include "partitioner/search/exchange_prices.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "partitioner/search/group_memory.h"
@@ -9,32 +10,131 @@ namespace tessera::partitioner {
 
 namespace {
 
-// Forward alone: what any device lacks has to come through its interface.
-double least_exchange_s(const RegionsOfRanks& owners,
-                        const RegionsOfRanks& readers,
-                        const ClusterProfile& cluster) {
-  double least_s = 0;
-  for (std::size_t rank = 0; rank < readers.size(); ++rank) {
-    const double lacking =
-        region_bytes(readers[rank]) - region_bytes(intersect(owners[rank], readers[rank]));
-    least_s = std::max(least_s, lacking / cluster.devices[rank].receive_bytes_per_s);
+// What parts of a dimension meet of others: cells, and how many of them. Of all dimensions
+// together: bytes, and messages.
+struct Meeting {
+  double amount = 0;
+  double parts = 0;
+};
+
+std::vector<Meeting> meetings(const std::vector<Range>& parts, const std::vector<Range>& others) {
+  std::vector<Meeting> result;
+  result.reserve(parts.size());
+  for (const Range& part : parts) {
+    Meeting& meeting = result.emplace_back();
+    for (const Range& other : others) {
+      const Index shared = intersect(part, other).size();
+      meeting.amount += static_cast<double>(shared);
+      meeting.parts += shared > 0 ? 1 : 0;
+    }
   }
-  return least_s;
+  return result;
 }
+
+// Of a rank at this place, less the bytes that it has itself.
+Meeting product_at(const std::array<std::vector<Meeting>, 4>& dimensions,
+                   const std::array<int, 4>& place,
+                   double own_bytes) {
+  if (place.front() < 0) {
+    return {};
+  }
+  Meeting product{kScalarBytes, 1};
+  for (std::size_t d = 0; d < place.size(); ++d) {
+    const Meeting& meeting = dimensions[d][static_cast<std::size_t>(place[d])];
+    product.amount *= meeting.amount;
+    product.parts *= meeting.parts;
+  }
+  return {product.amount - own_bytes, product.parts - (own_bytes > 0 ? 1 : 0)};
+}
+
+// Messages that all start together, as TransferLoad adds them up.
+class TransferSeconds {
+ public:
+  void add(const DeviceProfile& device, const Meeting& out, const Meeting& in) {
+    const auto processor_s = [&device](const Meeting& messages) {
+      return messages.parts * device.message_s + messages.amount / device.copied_bytes_per_s;
+    };
+    pack_s_ = std::max(pack_s_, processor_s(out));
+    unpack_s_ = std::max(unpack_s_, processor_s(in));
+    wire_s_ = std::max(
+        {wire_s_, out.amount / device.send_bytes_per_s, in.amount / device.receive_bytes_per_s});
+  }
+  [[nodiscard]] double total(double latency_s) const {
+    return pack_s_ + wire_s_ + unpack_s_ + (wire_s_ > 0 ? latency_s : 0);
+  }
+
+ private:
+  double pack_s_ = 0;
+  double unpack_s_ = 0;
+  double wire_s_ = 0;
+};
 
 }  // namespace
 
 ExchangePrices::ExchangePrices(const Network& network,
                                const ClusterProfile& cluster,
                                const SearchOptions& options,
+                               const ChoiceScope& scope,
                                const RegionTable& regions,
                                std::vector<Index> limits)
     : network_(network),
       cluster_(cluster),
       options_(options),
+      scope_(scope),
       regions_(regions),
       limits_(std::move(limits)),
       load_(cluster) {}
+
+// What any device lacks has to come through its interface, and its gradient has to go back.
+ExchangeSeconds ExchangePrices::least_seconds(const RegionsOfRanks& owners,
+                                              const RegionsOfRanks& readers) const {
+  ExchangeSeconds least;
+  for (std::size_t at = 0; at < readers.size(); ++at) {
+    const double lacking =
+        region_bytes(readers[at]) - region_bytes(intersect(owners[at], readers[at]));
+    const DeviceProfile& reader = cluster_.devices[device(at)];
+    least.forward_s = std::max(least.forward_s, lacking / reader.receive_bytes_per_s);
+    least.backward_s = std::max(least.backward_s, lacking / reader.send_bytes_per_s);
+  }
+  return least;
+}
+
+// Of regions that are products what a rank sends is one, too, less what it has itself: nothing
+// depends on pairs of ranks. Exact where all ranks are looked at.
+ExchangeSeconds ExchangePrices::product_seconds(int owned, int required) const {
+  const RegionProduct& owner = regions_.product(owned).value();
+  const RegionProduct& reader = regions_.product(required).value();
+  std::array<std::vector<Meeting>, 4> sent;
+  std::array<std::vector<Meeting>, 4> received;
+  for (std::size_t d = 0; d < kDimensions.size(); ++d) {
+    sent[d] = meetings(owner.parts[d], reader.parts[d]);
+    received[d] = meetings(reader.parts[d], owner.parts[d]);
+  }
+  TransferSeconds forward;
+  TransferSeconds backward;
+  for (std::size_t at = 0; at < owner.places.size(); ++at) {
+    const double own = region_bytes(intersect(regions_.at(owned)[at], regions_.at(required)[at]));
+    const Meeting out = product_at(sent, owner.places[at], own);
+    const Meeting in = product_at(received, reader.places[at], own);
+    const DeviceProfile& here = cluster_.devices[device(at)];
+    forward.add(here, out, in);
+    backward.add(here, in, out);
+  }
+  return {forward.total(cluster_.link.latency_s), backward.total(cluster_.link.latency_s)};
+}
+
+// At least, where only some ranks are looked at.
+ExchangeSeconds ExchangePrices::seconds_between(int owned, int required) {
+  if (!load_.has_pairs() && regions_.product(owned) && regions_.product(required)) {
+    return product_seconds(owned, required);
+  }
+  const RegionsOfRanks& owners = regions_.at(owned);
+  const RegionsOfRanks& readers = regions_.at(required);
+  if (!scope_.looked_at.empty()) {
+    return least_seconds(owners, readers);
+  }
+  return exchange_seconds(owners_.try_emplace(owned, owners).first->second, readers, load_);
+}
 
 ExchangePrices::Exchange ExchangePrices::priced(
     int map, int owned, int required, const SearchPrices& prices, double budget) {
@@ -49,26 +149,25 @@ ExchangePrices::Exchange ExchangePrices::priced(
   Known& known = found->second;
   const RegionsOfRanks& owners = regions_.at(owned);
   const RegionsOfRanks& readers = regions_.at(required);
+  const auto price_of = [&](const ExchangeSeconds& seconds) {
+    const bool comes_back = map != kImage && network_.takes_gradient(map);
+    const double backward_s = comes_back ? (1 - prices.hidden) * seconds.backward_s : 0;
+    return prices.energy.per_second * static_cast<double>(options_.cost.passes) *
+           (seconds.forward_s + backward_s);
+  };
   if (is_new) {
-    known.least_s = least_exchange_s(owners, readers, cluster_);
+    known.least = least_seconds(owners, readers);
   }
-  const double least_s = static_cast<double>(options_.cost.passes) * known.least_s;
-  const double per_second = prices.energy.per_second;
-  if (!known.exact && per_second * least_s > budget * (1 + kRounding)) {
-    return {per_second * least_s, 0};
+  if (!known.exact && price_of(known.least) > budget * (1 + kRounding)) {
+    return {price_of(known.least), 0};
   }
   if (!known.exact) {
     known.exact = true;
-    const auto index = owners_.try_emplace(owned, owners).first;
-    known.seconds = exchange_seconds(index->second, readers, load_);
+    known.seconds = seconds_between(owned, required);
     known.load =
         exchange_load(owners, readers, comes_from_pre_activations, options_.memory, limits_);
   }
-  const bool comes_back = map != kImage && network_.takes_gradient(map);
-  const double backward_s = comes_back ? (1 - prices.hidden) * known.seconds.backward_s : 0;
-  const double seconds =
-      static_cast<double>(options_.cost.passes) * (known.seconds.forward_s + backward_s);
-  return {per_second * seconds + prices.memory.seconds * known.load, known.load};
+  return {price_of(known.seconds) + prices.memory.seconds * known.load, known.load};
 }
 
 }  // namespace tessera::partitioner

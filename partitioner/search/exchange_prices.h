@@ -18,10 +18,12 @@ constexpr double kRounding = 1e-9;  // of prices added up in another order
 
 class ExchangePrices {
  public:
-  // `limits` are bytes of each rank; none: memory is not counted. All others must outlive it.
+  // `limits` are bytes of each rank; none: memory is not counted. All others must outlive it. Where
+  // regions are those of some ranks, prices are at most the truth.
   ExchangePrices(const Network& network,
                  const ClusterProfile& cluster,
                  const SearchOptions& options,
+                 const ChoiceScope& scope,
                  const RegionTable& regions,
                  std::vector<Index> limits);
 
@@ -36,9 +38,16 @@ class ExchangePrices {
       int map, int owned, int required, const SearchPrices& prices, double budget);
 
  private:
+  [[nodiscard]] std::size_t device(std::size_t at) const {
+    return scope_.looked_at.empty() ? at : static_cast<std::size_t>(scope_.looked_at[at]);
+  }
+  [[nodiscard]] ExchangeSeconds least_seconds(const RegionsOfRanks& owners,
+                                              const RegionsOfRanks& readers) const;
+  [[nodiscard]] ExchangeSeconds product_seconds(int owned, int required) const;
+  [[nodiscard]] ExchangeSeconds seconds_between(int owned, int required);
   struct Known {
-    double least_s = 0;  // at least, of one pass
-    bool exact = false;  // what follows is known
+    ExchangeSeconds least;  // at least, of one pass
+    bool exact = false;     // what follows is known
     ExchangeSeconds seconds;
     double load = 0;
   };
@@ -46,6 +55,7 @@ class ExchangePrices {
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
+  const ChoiceScope& scope_;
   const RegionTable& regions_;
   std::vector<Index> limits_;  // [rank]
   std::unordered_map<std::uint64_t, Known> known_;

@@ -1,29 +1,17 @@
 #include "partitioner/search/group_choices.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
 
+#include "partitioner/plan/cut_mapping.h"
 #include "partitioner/plan/recomputation.h"
 #include "partitioner/search/group_memory.h"
 
 namespace tessera::partitioner {
 
 namespace {
-
-std::vector<Index> numbers_of(const RegionsOfRanks& regions) {
-  std::vector<Index> numbers;
-  numbers.reserve(regions.size() * 8);
-  for (const Region& region : regions) {
-    if (region.empty()) {
-      numbers.push_back(-1);
-      continue;
-    }
-    for (const Range& range : {region.images, region.channels, region.rows, region.cols}) {
-      numbers.push_back(range.begin);
-      numbers.push_back(range.end);
-    }
-  }
-  return numbers;
-}
 
 GroupChoice shifted(GroupChoice choice, int layers) {
   choice.group.first += layers;
@@ -37,6 +25,77 @@ GroupChoice shifted(GroupChoice choice, int layers) {
     }
   }
   return choice;
+}
+
+Group reducing_to_owners(Group group) {
+  for (int layer = group.first; layer < group.last; ++layer) {
+    group.reduce_to_owner.push_back(layer);
+  }
+  return group;
+}
+
+// The largest part, of those the one nearest to the middle, which has halos on both sides.
+Index largest_part(const Boundaries& boundaries) {
+  const Index parts = std::ssize(boundaries) - 1;
+  const auto extent = [&boundaries](Index part) {
+    const auto at = static_cast<std::size_t>(part);
+    return boundaries[at + 1] - boundaries[at];
+  };
+  Index largest = parts / 2;
+  for (Index part = 0; part < parts; ++part) {
+    const bool is_nearer = std::abs(2 * part - parts) < std::abs(2 * largest - parts);
+    if (extent(part) > extent(largest) || (extent(part) == extent(largest) && is_nearer)) {
+      largest = part;
+    }
+  }
+  return largest;
+}
+
+void sort_unique(std::vector<int>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+// The ranks of tiles that are the first in all dimensions but one.
+std::vector<int> ranks_at_edges(const Group& group) {
+  std::vector<int> ranks;
+  Index stride = group.tiles();
+  for (const Index parts :
+       {group.images.parts, group.channels.parts, group.rows.parts, group.cols.parts}) {
+    stride /= group.bands.empty() ? parts : 1;
+    for (Index part = 0; part < parts && part * stride < group.tiles(); ++part) {
+      ranks.push_back(group.ranks[static_cast<std::size_t>(part * stride)]);
+    }
+  }
+  return ranks;
+}
+
+// A rank with as much to do as any, where all are equally fast.
+int busy_rank(const Network& network, const Group& group, Index batch) {
+  const MapCut cut = cut_of_output(network, group, batch);
+  const auto parts = [](const Boundaries& boundaries) { return std::ssize(boundaries) - 1; };
+  const Index col = largest_part(cut.cols);
+  Index tile = 0;
+  if (cut.bands.empty()) {
+    tile = largest_part(cut.images) * parts(cut.channels) + largest_part(cut.channels);
+    tile = tile * parts(cut.rows) + largest_part(cut.rows);
+  } else {
+    tile = largest_part(cut.bands.front());
+  }
+  return group.ranks[static_cast<std::size_t>(tile * parts(cut.cols) + col)];
+}
+
+bool has_empty_part(const Boundaries& boundaries) {
+  return std::adjacent_find(boundaries.begin(), boundaries.end()) != boundaries.end();
+}
+
+// Whether some rank has no cells of some map.
+bool has_empty_parts(const std::vector<MapCut>& cuts) {
+  return std::any_of(cuts.begin(), cuts.end(), [](const MapCut& cut) {
+    return has_empty_part(cut.images) || has_empty_part(cut.channels) || has_empty_part(cut.rows) ||
+           has_empty_part(cut.cols) ||
+           std::any_of(cut.bands.begin(), cut.bands.end(), has_empty_part);
+  });
 }
 
 // Whether backward passes do work for cells that another rank owns.
@@ -63,22 +122,15 @@ std::vector<double> computing_watts(const ClusterProfile& cluster) {
 
 }  // namespace
 
-int RegionTable::number(const RegionsOfRanks& regions) {
-  const auto [found, is_new] =
-      numbers_.try_emplace(numbers_of(regions), static_cast<int>(regions_.size()));
-  if (is_new) {
-    regions_.push_back(std::make_unique<RegionsOfRanks>(regions));
-  }
-  return found->second;
-}
-
 GroupChoices::GroupChoices(const Network& network,
                            const ClusterProfile& cluster,
                            const SearchOptions& options,
+                           const ChoiceScope& scope,
                            std::vector<Index> limits)
     : network_(network),
       cluster_(cluster),
       options_(options),
+      scope_(scope),
       limits_(std::move(limits)),
       kernels_(options.kernels),
       costs_(network, kernels_, options.gradient_reduction, cluster),
@@ -96,7 +148,7 @@ GroupChoices::GroupChoices(const Network& network,
 
 std::vector<GroupChoice> GroupChoices::from(int first) {
   for (const auto& [other, choices] : made_) {
-    if (alike(first, other)) {
+    if (!scope_.shortlist && alike(first, other)) {
       std::vector<GroupChoice> same;
       same.reserve(choices.size());
       for (const GroupChoice& choice : choices) {
@@ -153,17 +205,75 @@ std::vector<GroupChoice> GroupChoices::make(int first) {
   std::vector<GroupChoice> choices;
   const int end = std::min(network_.size(), first + options_.longest_group);
   for (int last = first; last < end; ++last) {
-    for (const Arrangement& arrangement : arrangements_) {
+    for (std::size_t number = 0; number < arrangements_.size(); ++number) {
+      const Arrangement& arrangement = arrangements_[number];
+      ChoiceName name{last, static_cast<int>(number)};
+      ChoiceName name_on_tiles{last, static_cast<int>(number), true};
+      if (!is_wanted(first, name) && !is_wanted(first, name_on_tiles)) {
+        continue;
+      }
       const auto group = arranged_group(network_, first, last, arrangement, options_.batch);
       if (group) {
-        add_variants(*group, choices);
+        add(*group, name, choices);
         if (const auto on_tiles = cut_on_tiles(network_, kernels_, arrangement, *group)) {
-          add_variants(*on_tiles, choices);
+          add(*on_tiles, name_on_tiles, choices);
         }
       }
     }
   }
   return choices;
+}
+
+bool GroupChoices::is_wanted(int first, const ChoiceName& name) const {
+  return !scope_.shortlist || scope_.shortlist->at(static_cast<std::size_t>(first)).contains(name);
+}
+
+void GroupChoices::add(const Group& group,
+                       const ChoiceName& name,
+                       std::vector<GroupChoice>& choices) {
+  if (!is_wanted(group.first, name)) {
+    return;
+  }
+  const std::size_t before = choices.size();
+  const std::vector<MapCut> cuts = scope_.looked_at.empty()
+                                       ? std::vector<MapCut>{}
+                                       : cuts_of_group(network_, group, options_.batch);
+  if (cuts.empty() || has_empty_parts(cuts)) {
+    add_variants(group, choices);
+  } else {
+    choices.push_back(least_choice(group, cuts));
+  }
+  for (std::size_t i = before; i < choices.size(); ++i) {
+    choices[i].name = name;
+  }
+}
+
+// The group as it is or with reductions to owners, whichever takes less. Beside the ranks that all
+// choices are looked at by, one that has much to do in this group tells what it takes.
+GroupChoice GroupChoices::least_choice(const Group& group, const std::vector<MapCut>& cuts) {
+  std::vector<int> ranks = scope_.looked_at;
+  ranks.push_back(busy_rank(network_, group, options_.batch));
+  sort_unique(ranks);
+  const GroupGeometry geometry = group_geometry_of(network_, group, ranks, options_.batch);
+  const GroupCosts::WholeGroup whole{group, cuts};
+  GroupCost cost = costs_.least({ranks, geometry}, whole);
+  if (has_redundant_backward(geometry)) {
+    const GroupGeometry reducing =
+        group_geometry_of(network_, reducing_to_owners(group), ranks, options_.batch);
+    GroupCost reduced = costs_.least({ranks, reducing}, whole);
+    if (reduced.total(options_.cost.passes) < cost.total(options_.cost.passes)) {
+      cost = std::move(reduced);
+    }
+  }
+  ranks = scope_.looked_at;
+  const std::vector<int> edges = ranks_at_edges(group);
+  ranks.insert(ranks.end(), edges.begin(), edges.end());
+  sort_unique(ranks);
+  GroupChoice choice =
+      choice_of(group, group_geometry_of(network_, group, ranks, options_.batch), ranks);
+  choice.seconds = cost.total(options_.cost.passes);
+  choice.reduction_s = cost.gradient_reduction_s + cost.parameter_all_gather_s;
+  return choice;
 }
 
 // With reductions to owners in the backward pass and without. They take messages and memory for
@@ -178,10 +288,7 @@ void GroupChoices::add_variants(const Group& group, std::vector<GroupChoice>& ch
   if (!reduces) {
     return;
   }
-  Group reducing = group;
-  for (int layer = group.first; layer < group.last; ++layer) {
-    reducing.reduce_to_owner.push_back(layer);
-  }
+  const Group reducing = reducing_to_owners(group);
   geometry = group_geometry(network_, reducing, cluster_.size(), options_.batch);
   std::vector<GroupChoice> found;
   add_variants(reducing, std::move(geometry), found);
@@ -200,7 +307,7 @@ void GroupChoices::add_variants(const Group& group,
   GroupCost cost = costs_.inner(geometry);
   const double recompute_s = std::exchange(cost.recompute_s, 0);
   geometry.recompute = false;
-  choices.push_back(choice_of(group, geometry));
+  choices.push_back(choice_of(group, geometry, {}));
   choices.back().seconds = cost.total(options_.cost.passes);
   choices.back().reduction_s = cost.gradient_reduction_s + cost.parameter_all_gather_s;
   const double recompute_j = joules(cost, [](const RankSeconds& rank) { return rank.recompute_s; });
@@ -229,11 +336,13 @@ double GroupChoices::joules(const GroupCost& cost, Seconds seconds) const {
   return static_cast<double>(options_.cost.passes) * sum;
 }
 
-GroupChoice GroupChoices::choice_of(const Group& group, const GroupGeometry& geometry) {
+GroupChoice GroupChoices::choice_of(const Group& group,
+                                    const GroupGeometry& geometry,
+                                    const std::vector<int>& ranks) {
   GroupChoice choice;
   choice.group = group;
   for (const auto& [map, required] : geometry.required) {
-    choice.reads.push_back({map, regions_.number(required)});
+    choice.reads.push_back({map, number_of(group, required, ranks)});
   }
   for (int map = group.first; map <= group.last; ++map) {
     if (last_reader(map) > group.last) {
@@ -241,11 +350,35 @@ GroupChoice GroupChoices::choice_of(const Group& group, const GroupGeometry& geo
       for (const Tile& tile : geometry.tiles_of(map)) {
         owned.push_back(tile.owned);
       }
-      choice.makes.push_back({map, regions_.number(owned)});
+      choice.makes.push_back({map, number_of(group, owned, ranks)});
     }
   }
   count_memory(geometry, choice);
   return choice;
+}
+
+// Only what the ranks that all choices are looked at by have is kept of the regions.
+int GroupChoices::number_of(const Group& group,
+                            const RegionsOfRanks& regions,
+                            const std::vector<int>& ranks) {
+  std::optional<RegionProduct> product = product_of(group, regions, ranks);
+  if (scope_.looked_at.empty()) {
+    return regions_.number(regions, std::move(product));
+  }
+  RegionsOfRanks kept;
+  std::vector<std::array<int, 4>> places;
+  for (const int rank : scope_.looked_at) {
+    const auto at = static_cast<std::size_t>(
+        ranks.empty() ? rank : std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    kept.push_back(regions[at]);
+    if (product) {
+      places.push_back(product->places[at]);
+    }
+  }
+  if (product) {
+    product->places = std::move(places);
+  }
+  return regions_.number(kept, std::move(product));
 }
 
 void GroupChoices::count_memory(const GroupGeometry& geometry, GroupChoice& choice) const {

@@ -1,33 +1,21 @@
 // For a search: every way to compute a run of layers, with what it costs in itself and what others
-// have to know of it. Regions of all ranks are kept once and numbered: two choices with the same
-// regions are alike to whoever reads or writes them. Where a network repeats itself, so do choices.
+// have to know of it. Where a network repeats itself, so do choices.
 
 #pragma once
 
+#include <compare>
 #include <map>
-#include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/search/region_table.h"
 #include "partitioner/search/search.h"
 #include "partitioner/search/search_space.h"
 
 namespace tessera::partitioner {
-
-using RegionsOfRanks = std::vector<Region>;
-
-class RegionTable {
- public:
-  [[nodiscard]] int number(const RegionsOfRanks& regions);
-  [[nodiscard]] const RegionsOfRanks& at(int number) const {
-    return *regions_[static_cast<std::size_t>(number)];
-  }
-
- private:
-  std::map<std::vector<Index>, int> numbers_;
-  std::vector<std::unique_ptr<RegionsOfRanks>> regions_;
-};
 
 // The regions of a map that ranks read, or own.
 struct MapRegions {
@@ -36,7 +24,18 @@ struct MapRegions {
   friend bool operator==(const MapRegions&, const MapRegions&) = default;
 };
 
+// A choice without its figures: the arrangement of the list, and whether cut on tiles of
+// Winograd's.
+struct ChoiceName {
+  int last = 0;  // layer
+  int arrangement = 0;
+  bool on_tiles = false;
+  friend auto operator<=>(const ChoiceName&, const ChoiceName&) = default;
+};
+using Shortlist = std::vector<std::set<ChoiceName>>;  // by first layer
+
 struct GroupChoice {
+  ChoiceName name;
   Group group;
   double seconds = 0;      // of a step, without exchanges of maps
   double reduction_s = 0;  // of it for gradients and values on the wire, which others may hide
@@ -53,11 +52,21 @@ struct GroupChoice {
   }
 };
 
+// Of which ranks choices are costed, and which choices there are.
+struct ChoiceScope {
+  // Costs are those of these ranks alone, in rising order, so less than the truth; regions are
+  // theirs, in their order. Empty: of all ranks, exactly.
+  std::vector<int> looked_at = {};
+  std::optional<Shortlist> shortlist = {};  // all choices that there are; nothing: no limit
+};
+
 class GroupChoices {
  public:
+  // The first four must outlive it.
   GroupChoices(const Network& network,
                const ClusterProfile& cluster,
                const SearchOptions& options,
+               const ChoiceScope& scope,
                std::vector<Index> limits);
   GroupChoices(const GroupChoices&) = delete;
   GroupChoices& operator=(const GroupChoices&) = delete;
@@ -74,10 +83,18 @@ class GroupChoices {
  private:
   [[nodiscard]] bool alike(int first, int other) const;
   [[nodiscard]] std::vector<GroupChoice> make(int first);
+  [[nodiscard]] bool is_wanted(int first, const ChoiceName& name) const;
+  void add(const Group& group, const ChoiceName& name, std::vector<GroupChoice>& choices);
   void add_variants(const Group& group, std::vector<GroupChoice>& choices);
+  [[nodiscard]] GroupChoice least_choice(const Group& group, const std::vector<MapCut>& cuts);
   void add_variants(const Group& group, GroupGeometry geometry, std::vector<GroupChoice>& choices);
-  // Without its seconds.
-  [[nodiscard]] GroupChoice choice_of(const Group& group, const GroupGeometry& geometry);
+  // Without its seconds. The geometry is that of `ranks`, or of all where these are empty.
+  [[nodiscard]] GroupChoice choice_of(const Group& group,
+                                      const GroupGeometry& geometry,
+                                      const std::vector<int>& ranks);
+  [[nodiscard]] int number_of(const Group& group,
+                              const RegionsOfRanks& regions,
+                              const std::vector<int>& ranks);
   template <class Seconds>
   [[nodiscard]] double joules(const GroupCost& cost, Seconds seconds) const;
   void count_memory(const GroupGeometry& geometry, GroupChoice& choice) const;
@@ -86,6 +103,7 @@ class GroupChoices {
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
+  const ChoiceScope& scope_;
   std::vector<Index> limits_;                // [rank]; empty: memory is not counted
   std::vector<ConvolutionKernels> kernels_;  // of every layer
   GroupCosts costs_;

@@ -1,6 +1,7 @@
 #include "partitioner/search/group_memory.h"
 
 #include <algorithm>
+#include <map>
 
 #include "partitioner/base/layout.h"
 #include "partitioner/cost/step_messages.h"
@@ -11,15 +12,16 @@ namespace tessera::partitioner {
 namespace {
 
 using RankBytes = std::vector<Index>;
+using RankUses = std::vector<MemoryUse>;
 
 // Parameters, their gradients, the optimizer's state and messages of one layer on all ranks.
 class ParameterBytes {
  public:
-  ParameterBytes(const SearchOptions& options, RankBytes& bytes)
+  ParameterBytes(const SearchOptions& options, RankUses& uses)
       : options_(options.memory),
         compression_(options.gradient_reduction.compression),
         replicated_(options.gradient_reduction.optimizer == OptimizerStates::Replicated),
-        bytes_(bytes) {}
+        uses_(uses) {}
 
   void add(const LayerParameters& layer, bool frozen, const std::vector<Tile>& tiles) {
     frozen_ = frozen;
@@ -47,8 +49,11 @@ class ParameterBytes {
         const Index averages = options_.trained.averages ? 1 : 0;
         const Index arrays = (learns ? (options_.trained.adam ? 2 : 1) : 0) +
                              (options_.training && !frozen_ ? averages : 0);
-        bytes_[static_cast<std::size_t>(run.ranks[i])] +=
-            options_.scalar_bytes * (elements * (learns ? 2 : 1) + arrays * updated) +
+        MemoryUse& use = uses_[static_cast<std::size_t>(run.ranks[i])];
+        use.weights += options_.scalar_bytes * elements;
+        use.gradients += learns ? options_.scalar_bytes * elements : 0;
+        use.optimizer += options_.scalar_bytes * arrays * updated;
+        use.messages +=
             message_bytes({run.shares[i], shape.row}, elements - run.shares[i], peers, is_learnt);
       }
     }
@@ -74,7 +79,7 @@ class ParameterBytes {
   const MemoryOptions& options_;
   Compression compression_;
   bool replicated_;  // the optimizer's state
-  RankBytes& bytes_;
+  RankUses& uses_;
   bool frozen_ = false;  // the layer
 };
 
@@ -87,12 +92,12 @@ class GroupBytes {
         options_(options),
         again_(recomputed_work(network, group)),
         fixed_(static_cast<std::size_t>(group.ranks())),
-        held_(fixed_),
-        kept_(fixed_),
-        recomputed_(fixed_),
-        moment_(fixed_),
-        peak_(fixed_),
-        scratch_(fixed_) {
+        held_(fixed_.size()),
+        kept_(fixed_.size()),
+        recomputed_(fixed_.size()),
+        moment_(fixed_.size()),
+        peak_(fixed_.size()),
+        scratch_(fixed_.size()) {
     ParameterBytes parameters(options_, fixed_);
     for (int layer = group.first; layer <= group.last; ++layer) {
       parameters.add(
@@ -113,21 +118,37 @@ class GroupBytes {
     for (const OwnerReduction& reduction : group.reductions) {
       for (const Message& message : reduction.messages) {
         const Index packed = cell_bytes(message.payload.cells(), options.memory.scalar_bytes);
-        fixed_[static_cast<std::size_t>(message.from)] += packed;
-        fixed_[static_cast<std::size_t>(message.to)] += packed;
+        fixed_[static_cast<std::size_t>(message.from)].messages += packed;
+        fixed_[static_cast<std::size_t>(message.to)].messages += packed;
       }
     }
   }
 
   // About what the group adds to any plan, from the forward to the backward pass.
-  [[nodiscard]] Index lasting(std::size_t rank) const { return fixed_[rank] + kept_[rank]; }
-  [[nodiscard]] Index fixed(std::size_t rank) const { return fixed_[rank]; }
+  [[nodiscard]] Index lasting(std::size_t rank) const { return fixed(rank) + kept_[rank]; }
+  [[nodiscard]] Index fixed(std::size_t rank) const { return fixed_[rank].total(); }
   [[nodiscard]] Index for_a_moment(std::size_t rank) const {
     return moment_[rank] + scratch_[rank];
   }
   // No plan with this group needs less.
   [[nodiscard]] Index least(std::size_t rank) const {
-    return fixed_[rank] + std::max(held_[rank], peak_[rank]) + scratch_[rank];
+    return fixed(rank) + std::max(held_[rank], peak_[rank]) + scratch_[rank];
+  }
+
+  // Adds what is there throughout a step, and keeps count of `kept` and `peak` from one group to
+  // the next, as MemoryLoad does: what is kept so far, and the most of that and what groups take
+  // for a moment.
+  void add_to(std::size_t rank, MemoryUse& use, Index& kept, Index& peak) const {
+    const MemoryUse& fixed = fixed_[rank];
+    use.weights += fixed.weights;
+    use.gradients += fixed.gradients;
+    use.optimizer += fixed.optimizer;
+    use.messages += fixed.messages;
+    use.pictures += fixed.pictures;
+    use.decoding = std::max(use.decoding, fixed.decoding);
+    use.workspace = std::max(use.workspace, scratch_[rank]);
+    kept += kept_[rank];
+    peak = std::max(peak, kept + moment_[rank]);
   }
 
  private:
@@ -139,8 +160,9 @@ class GroupBytes {
     }
     for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
       const Index pixels = image->second[rank].volume();
-      fixed_[rank] += options_.memory.picture_batches * pixels * options_.memory.scalar_bytes +
-                      (pixels > 0 ? options_.memory.decoding_bytes : 0);
+      fixed_[rank].pictures +=
+          options_.memory.picture_batches * pixels * options_.memory.scalar_bytes;
+      fixed_[rank].decoding += pixels > 0 ? options_.memory.decoding_bytes : 0;
     }
   }
 
@@ -227,7 +249,7 @@ class GroupBytes {
   const GroupGeometry& group_;
   const SearchOptions& options_;
   std::vector<RecomputedLayer> again_;
-  RankBytes fixed_;
+  RankUses fixed_;
   RankBytes held_;        // pre-activations and argmax, while the group's backward pass begins
   RankBytes kept_;        // from forward to backward pass
   RankBytes recomputed_;  // for the backward pass alone
@@ -235,6 +257,20 @@ class GroupBytes {
   RankBytes peak_;
   RankBytes scratch_;
 };
+
+// What a rank that owns cells of a map needs to read others: buffers of what it lacks, and about as
+// much sent as received.
+Index exchange_bytes(const Region& owned,
+                     const Region& required,
+                     bool comes_from_pre_activations,
+                     Index scalar_bytes) {
+  if (required == owned) {
+    return 0;
+  }
+  const Index lacking = required.volume() - intersect(owned, required).volume();
+  const Index kept = comes_from_pre_activations ? blocked_volume(required) : lacking;
+  return (kept + 2 * lacking) * scalar_bytes;
+}
 
 double share(Index bytes, Index limit) {
   return static_cast<double>(bytes) / static_cast<double>(limit);
@@ -276,15 +312,41 @@ double exchange_load(const std::vector<Region>& owned,
                      const std::vector<Index>& limits) {
   double load = 0;
   for (std::size_t rank = 0; rank < limits.size(); ++rank) {
-    const Index here = intersect(owned[rank], required[rank]).volume();
-    const Index lacking = required[rank].volume() - here;
-    if (required[rank] != owned[rank]) {
-      const Index kept = comes_from_pre_activations ? blocked_volume(required[rank]) : lacking;
-      const Index packed = 2 * lacking;  // about as much is sent as received
-      load = std::max(load, share((kept + packed) * options.scalar_bytes, limits[rank]));
-    }
+    const Index bytes = exchange_bytes(
+        owned[rank], required[rank], comes_from_pre_activations, options.scalar_bytes);
+    load = std::max(load, share(bytes, limits[rank]));
   }
   return load;
+}
+
+std::vector<MemoryUse> estimated_memory_of_ranks(const Network& network,
+                                                 const Partition& partition,
+                                                 const SearchOptions& options) {
+  const auto ranks = static_cast<std::size_t>(partition.ranks);
+  std::vector<MemoryUse> uses(ranks);
+  std::vector<Index> kept(ranks);
+  std::vector<Index> peaks(ranks);
+  std::map<int, std::vector<Tile>> owned;  // of maps that were made
+  for (const Group& group : partition.groups) {
+    const GroupGeometry geometry = group_geometry(network, group, partition.ranks, options.batch);
+    const GroupBytes bytes(network, geometry, options);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      for (const auto& [map, required] : geometry.required) {
+        if (map != kImage && options.reader.is_sent(map)) {
+          kept[rank] += exchange_bytes(owned[map][rank].owned,
+                                       required[rank],
+                                       takes_batch_statistics(network.layer(map)),
+                                       options.memory.scalar_bytes);
+        }
+      }
+      bytes.add_to(rank, uses[rank], kept[rank], peaks[rank]);
+      uses[rank].activations = peaks[rank];
+    }
+    for (int map = group.first; map <= group.last; ++map) {
+      owned[map] = geometry.tiles_of(map);
+    }
+  }
+  return uses;
 }
 
 }  // namespace tessera::partitioner

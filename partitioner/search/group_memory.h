@@ -27,6 +27,12 @@ struct GroupLoad {
                                    const SearchOptions& options,
                                    const std::vector<Index>& limits);
 
+// About what each rank takes under a partition of `options.batch` images, without its whole plan:
+// for many ranks. What every rank takes anyway is not counted: data, caches, the program.
+[[nodiscard]] std::vector<MemoryUse> estimated_memory_of_ranks(const Network& network,
+                                                               const Partition& partition,
+                                                               const SearchOptions& options);
+
 // The lasting load of a map that ranks own and others require: buffers of what they lack, and
 // messages. A map that could come back from pre-activations were it not sent is kept for that
 // alone.

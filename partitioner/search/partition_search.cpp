@@ -29,14 +29,16 @@ std::vector<std::vector<GroupChoice>> choices_by_first_layer(GroupChoices& choic
 PartitionSearch::PartitionSearch(const Network& network,
                                  const ClusterProfile& cluster,
                                  const SearchOptions& options,
-                                 std::vector<Index> limits)
+                                 std::vector<Index> limits,
+                                 ChoiceScope scope)
     : network_(network),
       cluster_(cluster),
       options_(options),
-      choices_(network, cluster, options, limits),
+      scope_(std::move(scope)),
+      choices_(network, cluster, options, scope_, limits),
       all_(choices_by_first_layer(choices_, network.size())),
       bounds_(all_),
-      exchanges_(network, cluster, options, choices_.regions(), std::move(limits)) {
+      exchanges_(network, cluster, options, scope_, choices_.regions(), std::move(limits)) {
   for (const auto& choices : all_) {
     effort_.groups += static_cast<Index>(choices.size());
   }
@@ -80,6 +82,20 @@ PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
     return {{}, false};
   }
   return {partitions(ends_.size()), true};
+}
+
+Shortlist PartitionSearch::choices_within(double seconds) {
+  Shortlist within(static_cast<std::size_t>(network_.size()));
+  prices_ = {};
+  best_ = seconds * (1 + kRounding);
+  slack_ = 1;
+  bounds_.begin(prices_, true);
+  bounds_.drop_above(limit());
+  bounds_.count_last_map(exchanges_, limit());
+  within_ = &within;
+  pass_through(options_.most_states);
+  within_ = nullptr;
+  return within;
 }
 
 // All states, layer by layer; of each layer at most so many, the most promising.
@@ -144,8 +160,14 @@ PartitionSearch::State PartitionSearch::first_state() {
   if (!reader) {
     return {};
   }
-  RegionsOfRanks owned(cluster_.devices.size());
-  owned[static_cast<std::size_t>(*reader)] = whole_map(network_, kImage, options_.batch);
+  RegionsOfRanks owned(scope_.looked_at.empty() ? cluster_.devices.size()
+                                                : scope_.looked_at.size());
+  const auto& looked_at = scope_.looked_at;
+  const auto at =
+      looked_at.empty()
+          ? *reader
+          : std::lower_bound(looked_at.begin(), looked_at.end(), *reader) - looked_at.begin();
+  owned[static_cast<std::size_t>(at)] = whole_map(network_, kImage, options_.batch);
   return {{kImage, choices_.regions().number(owned)}};
 }
 
@@ -166,6 +188,9 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
     const double step = prices_.price(*choice) + reads.price;
     if (is_too_expensive(least + step + rest)) {
       continue;
+    }
+    if (within_ != nullptr) {
+      within_->at(static_cast<std::size_t>(first)).insert(choice->name);
     }
     auto& there =
         states_[static_cast<std::size_t>(choice->group.last) + 1][state_after(state, *choice)];

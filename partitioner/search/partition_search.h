@@ -21,7 +21,10 @@ class PartitionSearch {
   PartitionSearch(const Network& network,
                   const ClusterProfile& cluster,
                   const SearchOptions& options,
-                  std::vector<Index> limits);
+                  std::vector<Index> limits,
+                  ChoiceScope scope = {});
+  PartitionSearch(const PartitionSearch&) = delete;
+  PartitionSearch& operator=(const PartitionSearch&) = delete;
 
   // The cheapest partitions, at most `most`, in the order of their price. `hidden` is the share of
   // what gradient reductions and gradients of maps take that costs nothing, since they travel while
@@ -39,6 +42,9 @@ class PartitionSearch {
     bool all = true;
   };
   [[nodiscard]] Faster faster_than(double seconds);
+
+  // The choices of all partitions that take no more than `seconds`.
+  [[nodiscard]] Shortlist choices_within(double seconds);
 
   [[nodiscard]] const SearchEffort& effort() const { return effort_; }
 
@@ -81,11 +87,13 @@ class PartitionSearch {
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
+  ChoiceScope scope_;
   GroupChoices choices_;
   std::vector<std::vector<GroupChoice>> all_;  // by first layer
   ChoiceBounds bounds_;
   ExchangePrices exchanges_;
   SearchPrices prices_;
+  Shortlist* within_ = nullptr;  // where choices are noted that are of use
   bool keeps_all_ = false;       // ways to a state and variants of groups, beaten or not
   double best_ = kInfiniteRate;  // price of a partition that is known
   double slack_ = 1;             // of it: what is within is of use

@@ -7,11 +7,14 @@
 
 #include "partitioner/base/errors.h"
 #include "partitioner/cost/simulation.h"
+#include "partitioner/plan/plan_size.h"
 #include "partitioner/search/fitting.h"
+#include "partitioner/search/group_memory.h"
 #include "partitioner/search/memory_search.h"
 #include "partitioner/search/partition_figures.h"
 #include "partitioner/search/partition_search.h"
 #include "partitioner/search/search_space.h"
+#include "partitioner/search/shortlist.h"
 
 namespace tessera::partitioner {
 
@@ -47,7 +50,8 @@ class Planner {
   SearchResult run() {
     expects(!is_of_energy(options_.objective) || !device_of_unknown_power(cluster_),
             "the power of each device is known");
-    PartitionSearch by_time(network_, cluster_, options_, {});
+    PartitionSearch by_time(
+        network_, cluster_, options_, {}, scope_of_fastest(network_, cluster_, options_, figures_));
     const std::vector<Partition> fastest =
         by_time.cheapest({}, static_cast<std::size_t>(options_.candidates));
     expects(!fastest.empty(), "one device can do it all");
@@ -286,7 +290,18 @@ std::vector<MemoryUse> searched_memory(const Network& network,
                                        const ClusterProfile& cluster,
                                        const SearchOptions& options,
                                        const Partition& partition) {
-  return memory_of(network, cluster, options, make_plan(network, partition, options.batch));
+  if (is_plannable(network, partition.ranks, options.batch)) {
+    return memory_of(network, cluster, options, make_plan(network, partition, options.batch));
+  }
+  std::vector<MemoryUse> uses = estimated_memory_of_ranks(network, partition, options);
+  for (std::size_t rank = 0; rank < uses.size(); ++rank) {
+    const bool reads = options.reader.reads(static_cast<int>(rank));
+    uses[rank].data =
+        (reads ? options.memory.data_bytes : 0) + (rank == 0 ? options.memory.judging_bytes : 0);
+    uses[rank].cache = reads ? options.memory.cache_bytes : 0;
+    uses[rank].program = cluster.devices[rank].program_bytes;
+  }
+  return uses;
 }
 
 Candidate evaluated(const Network& network,
@@ -299,17 +314,16 @@ Candidate evaluated(const Network& network,
   candidate.modelled_s = cost.total();
   const bool simulates = is_simulable(network, cluster.size());
   std::vector<DeviceActivity> activities;
-  if (simulates || options.counts_memory) {
+  if (simulates) {
     const Plan plan = make_plan(network, partition, options.batch);
-    if (simulates) {
-      const PricedStep priced = priced_step(network, plan, cluster, options.cost);
-      const SimulatedStep step = simulate(priced, cluster);
-      candidate.simulated_s = step.step_s;
-      activities = device_activities(plan, priced, step);
-    }
-    if (options.counts_memory) {
-      candidate.memory = memory_of(network, cluster, options, plan);
-    }
+    const PricedStep priced = priced_step(network, plan, cluster, options.cost);
+    const SimulatedStep step = simulate(priced, cluster);
+    candidate.simulated_s = step.step_s;
+    activities = device_activities(plan, priced, step);
+    candidate.memory = options.counts_memory ? memory_of(network, cluster, options, plan)
+                                             : std::vector<MemoryUse>{};
+  } else if (options.counts_memory) {
+    candidate.memory = searched_memory(network, cluster, options, partition);
   }
   candidate.energy = step_energy(
       cluster, simulates ? activities : device_activities(cost), candidate.predicted_s());

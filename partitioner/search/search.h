@@ -8,6 +8,9 @@
 // under that model the search is exact. States that cannot beat the best partition known are
 // dropped: what is left to do costs at least what the cheapest groups would without any exchange.
 //
+// Among many devices most choices are too expensive for a few of the ranks already (shortlist.h):
+// only those that are left are worked out for all ranks. So nothing is lost.
+//
 // Under a limit of memory, what groups add to the device that uses the most has a price in seconds,
 // which is raised until something fits and lowered again until hardly anything does (Lagrangian
 // relaxation). Ways that take more than the limit in the backward pass of some group are dropped.

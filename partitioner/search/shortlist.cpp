@@ -1,0 +1,47 @@
+#include "partitioner/search/shortlist.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "partitioner/cost/simulation.h"
+#include "partitioner/search/partition_search.h"
+#include "partitioner/search/search_space.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// A few of the fastest 1, 2, 4, ... devices, which arrangements use: the first, and one at five
+// sixths of them, which is inside most grids; and whoever reads the image.
+std::vector<int> ranks_to_look_at(const Network& network,
+                                  const ClusterProfile& cluster,
+                                  const SearchOptions& options) {
+  const std::vector<int> order = by_speed(device_speeds(network, options.kernels, cluster));
+  std::set<int> ranks{order.front(), order.back(), options.reader.single_rank().value_or(0)};
+  for (std::size_t count = 1; count <= order.size(); count *= 2) {
+    ranks.insert(order[count * 5 / 6]);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+}  // namespace
+
+ChoiceScope scope_of_fastest(const Network& network,
+                             const ClusterProfile& cluster,
+                             const SearchOptions& options,
+                             PartitionFigures& figures) {
+  if (is_simulable(network, cluster.size()) || is_of_energy(options.objective)) {
+    return {};
+  }
+  PartitionSearch rough(
+      network, cluster, options, {}, {.looked_at = ranks_to_look_at(network, cluster, options)});
+  double least_s = kInfiniteRate;
+  for (const Partition& partition :
+       rough.cheapest({}, static_cast<std::size_t>(options.candidates))) {
+    least_s = std::min(least_s, figures.seconds_of(partition));
+  }
+  return {.shortlist = rough.choices_within(least_s)};
+}
+
+}  // namespace tessera::partitioner
