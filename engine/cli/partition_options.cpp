@@ -39,11 +39,12 @@ void add_search(CLI::App& app, PartitionRequest& request) {
            request.cluster,
            "profile of devices and links, for --partition auto and for the predictions of `plan` "
            "(default: the host file that HYDRA_HOST_FILE names, with .cluster.toml appended; else "
-           "equal devices are assumed)");
+           "Raspberry Pi 3 are assumed)");
   add_memory_limit(
       app,
       request,
-      "with --partition auto: memory that a device may use (default: as in its profile)");
+      "memory that a device may use, for --partition auto and for `plan`, which says whether it is "
+      "enough (default: as in its profile)");
   const auto read = [&request](const std::string& name) {
     request.objective = partitioner::objective_named(name);
   };

@@ -13,6 +13,7 @@
 #include "engine/layers/workspace.h"
 #include "engine/session/memory_needs.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/cost/assumed_devices.h"
 #include "partitioner/plan/plan_fingerprint.h"
 #include "partitioner/plan/plan_size.h"
 #include "partitioner/search/best_partition.h"
@@ -36,10 +37,11 @@ std::string profile_path(const PartitionRequest& request) {
 }
 
 ClusterProfile assumed_cluster(const PartitionRequest& request, int ranks) {
-  partitioner::EqualDevices numbers;
-  numbers.count = ranks;
-  numbers.memory_bytes = request.memory_limit_bytes.value_or(numbers.memory_bytes);
-  return partitioner::equal_devices(numbers);
+  ClusterProfile cluster = partitioner::assumed_devices(ranks);
+  for (partitioner::DeviceProfile& device : cluster.devices) {
+    device.memory_bytes = request.memory_limit_bytes.value_or(device.memory_bytes);
+  }
+  return cluster;
 }
 
 // Single layers other than convolutions take little.
@@ -114,8 +116,9 @@ ClusterProfile described_cluster(const PartitionRequest& request,
     ClusterProfile cluster = assumed_cluster(request, ranks);
     observer.warn(fmt::format(
         "no cluster profile: equal devices assumed, each as fast as a Raspberry Pi 3, with {} of "
-        "memory, on links of 100 Mbit/s; describe yours with --cluster",
-        readable_bytes(cluster.device(0).memory_bytes)));
+        "memory, on links of {:.0f} Mbit/s; describe yours with --cluster",
+        readable_bytes(cluster.device(0).memory_bytes),
+        cluster.link.bytes_per_s * 8e-6));
     return cluster;
   }
   const ClusterProfile profile = partitioner::read_cluster_profile(path);

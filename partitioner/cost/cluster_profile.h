@@ -115,8 +115,8 @@ struct ClusterProfile {
   friend bool operator==(const ClusterProfile&, const ClusterProfile&) = default;
 };
 
-// A cluster of equal devices from the numbers that people know. The defaults are a Raspberry Pi 3
-// on its Fast Ethernet, estimated, not measured.
+// A cluster of equal devices from the numbers that people know. The defaults are round numbers of
+// no device in particular; what plans assume of devices is in assumed_devices.h.
 struct EqualDevices {
   int count = 1;
   double direct_flops_per_s = 4.5e9;
