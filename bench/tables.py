@@ -974,7 +974,7 @@ def pi_grid():
 
 def pi_detector():
     """How long six devices take for 1,000 pictures and 50 epochs of YOLOv4-tiny, by the planner."""
-    kinds = {"pi3x6": "Raspberry Pi 3", "pi4x6": "Raspberry Pi 4", "pi5x6": "Raspberry Pi 5"}
+    kinds = {"pi3x6": "Raspberry Pi 3", "pi4x6": "Raspberry Pi 4", "pi5x6": "Raspberry Pi 5", "pi5x6-1gb": "Raspberry Pi 5, 1 GB"}
     images = 1000 * 50
     return table(["<six of", "a step of 64 images, s", "1,000 pictures, 50 epochs", "one alone"],
                  [[kinds[row["cluster"]], row["step_s"],

@@ -25,7 +25,8 @@ MODEL = ROOT / "models/yolov2-early.cfg"
 MIB = 2**20
 COLUMNS = ["table", "cluster", "ranks", "batch", "interface_bytes_per_s", "options", "step_s", "one_rank_s", "limited_by", "groups", "cut", "sent_mib",
            "gradients_mib"]
-CLUSTERS = [("pi3x6", 1), ("pi4x4", 1), ("pi5x4", 1), ("pi3x2", 2), ("pi3x4", 4), ("pi3x6", 6), ("pi4x4", 4), ("pi5x4", 4), ("mixed", 4)]
+CLUSTERS = [("pi3x6", 1), ("pi4x4", 1), ("pi5x4", 1), ("pi3x2", 2), ("pi3x4", 4), ("pi3x6", 6), ("pi4x4", 4), ("pi5x4", 4),
+            ("pi5x4-1gb", 4), ("pi5x6-1gb", 6), ("zero2x4", 4), ("mixed", 4)]
 RATES = [1180000, 5900000, 11800000, 35400000, 118000000]  # bytes per second, of six Pi 3
 BATCHES = [1, 2, 4, 8]
 AUTO = ("--partition", "auto")
@@ -33,7 +34,7 @@ GRID = ("--grid", "2x3")
 # The layers of YOLOv4-tiny for 416x416, in steps of 64 images, 8 at a time.
 DETECTOR = ROOT / "models/yolov4-tiny-clothes.cfg"
 DETECTOR_KEYS = {"batch": 64, "subdivisions": 8, "width": 416, "height": 416}
-SIX_OF = ["pi3x6", "pi4x4", "pi5x4"]
+SIX_OF = ["pi3x6", "pi4x4", "pi5x4", "pi5x6-1gb"]
 
 
 class Planner:
@@ -76,7 +77,7 @@ class Planner:
         text = (ROOT / f"hostfiles/{cluster}.cluster.toml").read_text(encoding="utf-8")
         profile.write_text(re.sub(r"^names = .*", f"names = [{names}]", text, flags=re.MULTILINE), encoding="utf-8")
         (six, cut), (one, _) = (self.ask((model,), profile, ranks) for ranks in (6, 1))
-        return self.as_row(six, one, cut, table="detector", cluster=f"{cluster[:3]}x6", ranks=6, batch=DETECTOR_KEYS["batch"],
+        return self.as_row(six, one, cut, table="detector", cluster=re.sub(r"x\d", "x6", cluster), ranks=6, batch=DETECTOR_KEYS["batch"],
                            interface_bytes_per_s="", options=" ".join(AUTO))
 
     def row(self, table, cluster, ranks, batch=1, rate=None, options=AUTO):

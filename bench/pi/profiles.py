@@ -11,7 +11,7 @@ import json
 import pathlib
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from step_times import BOARDS, PASSES, Convolution, Loops, convolution_work, rows_work, vgg16_seconds
 
@@ -47,16 +47,26 @@ PI4 = Device("4B 1.5 GHz", "pi4b", 3700, "4 GB less what firmware and system tak
 PI5 = Device("5", "pi5", 7700, "8 GB less what firmware and system take, assumed", 117.6e6,
              "as a Pi 4's: Gigabit Ethernet, assumed", 1.5e-5,
              "8 GB board copies 5.56 GB/s by tinymembench: as much is read and written (https://github.com/raspberrypi/firmware/issues/1876)")
+PI5_1GB = replace(PI5, memory_mib=PI3.memory_mib, memory_source="1 GB less what firmware and system take, assumed as much as of a Pi 3's",
+                  bandwidth_source="an 8 GB board copies 5.56 GB/s by tinymembench, assumed of this one too: as much is read and written\n"
+                                   "# (https://github.com/raspberrypi/firmware/issues/1876)")
 ZERO = Device("Zero 2 W", "cm0", 400, "512 MB less what firmware and system take, assumed", 3.75e6, "30 Mbit/s of its wireless network, assumed", 6e-5,
               f"copies 1.3 GB/s by tinymembench: as much is read and written ({SBC_BENCH})")
+# A profile has no radio channel that all share: the rates are those of four that send at the same time by an access point.
+ZERO_OF_FOUR = replace(ZERO, interface=ZERO.interface / 8,
+                       interface_source="an eighth of the 30 Mbit/s of one wireless channel, assumed: four devices send at the same time, and the access\n"
+                                        "# point sends each byte once more")
 
-# Name: what is said of it, devices, seconds from the last byte sent to its arrival.
+# Name: what is said of it, devices.
 CLUSTERS = {
     "pi3x2": ("Two Raspberry Pi 3 B on Fast Ethernet.", [(PI3, 2)]),
     "pi3x4": ("Four Raspberry Pi 3 B on Fast Ethernet.", [(PI3, 4)]),
     "pi3x6": ("Six Raspberry Pi 3 B on Fast Ethernet.", [(PI3, 6)]),
     "pi4x4": ("Four Raspberry Pi 4 B (1.5 GHz, 4 GB) on Gigabit Ethernet.", [(PI4, 4)]),
     "pi5x4": ("Four Raspberry Pi 5 (8 GB) on Gigabit Ethernet.", [(PI5, 4)]),
+    "pi5x4-1gb": ("Four Raspberry Pi 5 (1 GB) on Gigabit Ethernet.", [(PI5_1GB, 4)]),
+    "pi5x6-1gb": ("Six Raspberry Pi 5 (1 GB) on Gigabit Ethernet.", [(PI5_1GB, 6)]),
+    "zero2x4": ("Four Raspberry Pi Zero 2 W on one wireless network (2.4 GHz, 802.11n).", [(ZERO_OF_FOUR, 4)]),
     "mixed": ("Two Raspberry Pi 3 B (pi1, pi2), a Pi 4 B (pi3) and a Pi Zero 2 W (pi4) on its wireless network.", [(PI3, 2), (PI4, 1), (ZERO, 1)]),
 }
 LATENCY_S, WIRELESS_S = 0.00015, 0.002
@@ -138,13 +148,17 @@ def cluster_text(name, convolutions, cycles):
     title, devices = CLUSTERS[name]
     kinds = [device for device, count in devices for _ in range(count)]
     names = [f"pi{i + 1}" for i in range(len(kinds))]
-    slowest_wire = min(device.interface for device in kinds if device is not ZERO)
+    latency, link = LATENCY_S, min(device.interface for device in kinds if device is not ZERO)
+    latency_source, link_source = "assumed", "that of the interfaces below"
+    if ZERO_OF_FOUR in kinds:
+        latency, link = 2 * WIRELESS_S, ZERO.interface / 2
+        latency_source, link_source = "assumed: to the access point and from there", "of a pair while no other device sends: each byte is sent twice"
     text = [f"# {title}",
             "# Predicted, measured on no Raspberry Pi: bench/pi/profiles.py writes this file from models and published figures, whose",
             "# sources stand beside the numbers. `tessera probe` measures yours. Device i, counted from 0, runs rank i; rates are per second,",
             "# times end in _s. A pair of bytes_per_s is forward and backward. `convolutions` are seconds for one image of rows x cols outputs:",
             "# those of models/yolov2-early.cfg for 608x608, whole and for tiles of a half and a quarter of the sides.",
-            "", "[link]", f"latency_s = {LATENCY_S}  # assumed", f"bytes_per_s = {rate(slowest_wire)}  # that of the interfaces below", ""]
+            "", "[link]", f"latency_s = {latency}  # {latency_source}", f"bytes_per_s = {rate(link)}  # {link_source}", ""]
     first = 0
     for device, count in devices:
         text.append(device_text(device, names[first:first + count], convolutions, cycles))

@@ -53,8 +53,3 @@ cp models/yolov2-early.cfg models/yolov4-tiny-clothes.cfg "$folder/tree/models"
 cp hostfiles/*.cluster.toml "$folder/tree/hostfiles"
 ! "$folder/tree/bench/pi/plans.py" --tessera "$TESSERA" --check >"$folder/out" 2>&1 || fail 'a changed plan goes unnoticed'
 expect 'it is named' grep -q '^- clusters,pi4x4,4' "$folder/out"
-
-for profile in pi3x2 pi3x4 pi3x6 pi4x4 pi5x4 mixed; do
-  works 1 plan models/yolov2-early.cfg --ranks 2 --partition auto --cluster "hostfiles/$profile.cluster.toml"
-  expect "$profile predicts a step" grep -q '^Predicted step: [0-9.]* s' "$folder/out"
-done
