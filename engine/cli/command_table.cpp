@@ -73,7 +73,7 @@ std::vector<CommandRow> all_rows() {
             run_deploy),
       together("eval", "evaluate a trained model on the test part of a data set", run_eval),
       together("predict", "name what is in pictures, or find it", run_predict),
-      alone("plan", "show what a partition implies: regions, messages, work, memory", run_plan),
+      alone("plan", "predict memory (exit code 3 if it does not fit), time, messages", run_plan),
       together("time", "measure a training step on random pictures", run_time),
       together("probe", "measure devices and links, and write a cluster profile", run_probe),
       alone("top",

@@ -174,12 +174,14 @@ struct PlanCommand {
   bool measures_kernels = false;  // --kernels measured: the fastest of a trial
   bool keeps_state = false;       // as under `tessera run`
   int ranks = 0;
-  Index batch = 0;
+  Index batch = 0;         // of a step; 0, and below: as the model file says
+  Index subdivisions = 0;  // passes of a step
   std::string size;
   std::string freeze;
   std::optional<double> multi_scale;        // nothing: as the model file says
-  Index photos = 0;                         // that training keeps decoded
-  Index variants = 0;                       // of each photo
+  std::string data;                         // data set; empty: not at hand
+  Index pictures = 0;                       // of the data set, for training; 0: not known
+  Index variants = 0;                       // of each picture
   std::optional<BatchNormMode> batch_norm;  // nothing: Sync
   std::string save;                         // write the partition there
   bool json = false;
@@ -192,7 +194,8 @@ struct PlanCommand {
   int scale = 0;               // devices up to which the best step is predicted; 0: not asked for
 };
 void add_options(CLI::App& app, PlanCommand& command);
-void run_plan(const PlanCommand& command);
+// Prints the plan; returns the exit code, which says whether it fits.
+[[nodiscard]] int run_plan(const PlanCommand& given);
 
 struct TimeCommand : TimingRequest {
   bool json = false;

@@ -79,12 +79,15 @@ void add_choice(CLI::App& app,
       ->capture_default_str();
 }
 
-CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option) {
-  return app.add_option(name, value)->group("")->excludes(option);
-}
-
 void add_model(CLI::App& app, std::string& model) {
   add_text(app, "MODEL", model, "model file, Darknet's .cfg")->required();
+}
+
+void add_subdivisions(CLI::App& app, Index& subdivisions) {
+  add_count(app,
+            "--subdivisions",
+            subdivisions,
+            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
 }
 
 void add_size(CLI::App& app, std::string& size) {

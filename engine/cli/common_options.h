@@ -106,7 +106,10 @@ CLI::Option* add_numbers(CLI::App& app,
 }
 
 // An older name of an option: accepted, and not in the help.
-CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option);
+template <class Value>
+CLI::Option* add_alias(CLI::App& app, const char* name, Value& value, CLI::Option* option) {
+  return app.add_option(name, value)->group("")->excludes(option);
+}
 
 template <class Seed>
 CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
@@ -115,6 +118,7 @@ CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
 
 void add_model(CLI::App& app, std::string& model);
 void add_size(CLI::App& app, std::string& size);
+void add_subdivisions(CLI::App& app, Index& subdivisions);
 void add_freeze(CLI::App& app, std::string& layer, bool takes_weights = false);
 // How the size of a detector's input changes, 0: not at all; nothing is set where it is not given.
 void add_multi_scale(CLI::App& app, std::optional<double>& factor);

@@ -4,12 +4,12 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sstream>
 #include <utility>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/spelling.h"
+#include "partitioner/base/text_table.h"
 
 namespace tessera::engine {
 
@@ -53,8 +53,9 @@ constexpr std::array<Examples, 22> kExamples{
       "  tessera predict m.cfg holiday/ more.txt --weights w.safetensors --out seen\n"
       "  tessera predict m.cfg *.jpg --weights w.safetensors --top 1 --json\n"},
      {"plan",
+      "  tessera plan m.cfg --cluster hosts.cluster.toml --data photos\n"
+      "  tessera plan m.cfg --cluster hosts.cluster.toml --explain\n"
       "  tessera plan m.cfg --grid 2x2 --regions\n"
-      "  tessera plan m.cfg --partition auto --cluster hosts.cluster.toml --explain\n"
       "  tessera plan m.cfg --grid 2x2 --groups 0-3,4-7 --save mine.toml\n"},
      {"time",
       "  mpiexec.mpich -n 4 tessera time m.cfg --grid 2x2 --parts\n"
@@ -154,21 +155,6 @@ class Listing : public CLI::Formatter {
 };
 
 }  // namespace
-
-std::string in_lines(const std::string& text, std::size_t width, std::size_t indent) {
-  std::istringstream words(text);
-  std::string lines;
-  std::size_t used = 0;
-  for (std::string word; words >> word;) {
-    if (used > 0 && used + 1 + word.size() > width) {
-      lines += "\n" + std::string(indent, ' ');
-      used = 0;
-    }
-    lines += (used > 0 ? " " : "") + word;
-    used += word.size() + (used > 0 ? 1 : 0);
-  }
-  return lines;
-}
 
 std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();

@@ -29,9 +29,6 @@ inline constexpr const char* kUsualGroup = "Options";  // CLI11's name for all o
 // Command lines to learn from, each indented by two spaces; empty where a command has none.
 [[nodiscard]] std::string examples_of(const std::string& command);
 
-// Words of `text` in lines of at most `width` characters, each after the first indented.
-[[nodiscard]] std::string in_lines(const std::string& text, std::size_t width, std::size_t indent);
-
 // How options are listed; to be set before subcommands are added, which take it over.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter();
 

@@ -260,20 +260,32 @@ void add_options(CLI::App& app, PredictCommand& command) {
 void add_options(CLI::App& app, PlanCommand& command) {
   constexpr Index kMostScale = 4096;
   add_model(app, command.model);
-  add_count(app,
-            "--ranks",
-            command.ranks,
-            "number of ranks (default: one per tile of the grid)",
-            partitioner::kMostRanks);
-  add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
+  add_count(
+      app,
+      "--ranks",
+      command.ranks,
+      "number of ranks (default: one per tile; where nothing says how to cut, a search does for "
+      "all devices of --cluster)",
+      partitioner::kMostRanks);
+  add_count(app, "--batch", command.batch, "images per step (default: the model's)");
+  add_subdivisions(app, command.subdivisions);
   add_size(app, command.size);
   add_freeze(app, command.freeze);
   add_multi_scale(app, command.multi_scale);
-  add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
+  auto* data = add_text(app,
+                        "--data DATA",
+                        command.data,
+                        "data set, as for train, to say how long an epoch takes, and what memory");
+  auto* pictures = add_count(
+      app, "--pictures", command.pictures, "the same for a data set of N photos of a camera");
+  data->excludes(pictures);
+  add_alias(app, "--photos", command.pictures, pictures)
+      ->excludes(data)
+      ->check(whole_number(1, kMostCount));
   add_count(app,
             "--augment-variants",
             command.variants,
-            "ways in which training shows each photo, for maps of frozen layers that are kept");
+            "ways in which training shows each picture, for maps of frozen layers that are kept");
   add_batch_norm(
       app,
       command.batch_norm,

@@ -14,6 +14,7 @@
 #include "engine/run_files/names.h"
 #include "engine/train/checkpoints/checkpoint.h"
 #include "engine/train/classification_report.h"
+#include "engine/train/metrics/detection_metrics.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 

@@ -5,6 +5,7 @@
 
 #include "engine/cli/help.h"
 #include "engine/cli/version.h"
+#include "partitioner/base/text_table.h"
 
 namespace tessera::engine {
 

@@ -23,10 +23,11 @@ inline constexpr const char* kSummary =
 // What the program does, and which of its commands need no mpiexec.
 [[nodiscard]] std::string program_purpose();
 
-inline constexpr std::array<Explanation, 5> kExitCodes{
+inline constexpr std::array<Explanation, 6> kExitCodes{
     {{"0", "done"},
      {"1", "check found differences, doctor or deploy a problem, or an internal error"},
      {"2", "invalid input"},
+     {"3", "plan: it does not fit"},
      {"75", "another device has not answered"},
      {"128 + signal", "stopped by SIGINT, SIGTERM or SIGHUP (130, 143, 129)"}}};
 

@@ -13,10 +13,7 @@ void add_course(CLI::App& app, TrainingRequest& request) {
       app, "--steps", request.steps, "train until this step (default: the model's max_batches)");
   add_count(app, "--epochs", request.epochs, "number of passes over the data set")->excludes(steps);
   add_count(app, "--batch", request.batch, "images per step (default: the model's)");
-  add_count(app,
-            "--subdivisions",
-            request.subdivisions,
-            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
+  add_subdivisions(app, request.subdivisions);
   add_count(
       app,
       "--schedule-steps",

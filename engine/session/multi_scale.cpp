@@ -130,10 +130,10 @@ std::size_t heaviest_rank(const std::vector<partitioner::MemoryUse>& memory) {
 
 std::string multi_scale_line(const InputSizes& sizes, const MultiScaleFigures& figures) {
   const std::size_t rank = heaviest_rank(figures.memory);
-  const std::string mean =
-      figures.mean_step_s
-          ? fmt::format(", {:.3g} s for a step on average (predicted)", *figures.mean_step_s)
-          : "";
+  const std::string mean = figures.mean_step_s
+                               ? fmt::format(", about {} for a step on average (predicted)",
+                                             predicted_seconds(*figures.mean_step_s))
+                               : "";
   return fmt::format(
       "multi-scale: inputs from {} to {} ({}), another one every {} steps; up to {} of memory on "
       "rank {}{}\n",

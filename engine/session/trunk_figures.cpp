@@ -88,11 +88,11 @@ std::string trunk_line(const TrunkFigures& figures) {
       figures.variants,
       readable_bytes(*std::max_element(figures.bytes.begin(), figures.bytes.end())),
       figures.pictures == 0 ? "a picture" : counted(figures.pictures, "picture"),
-      figures.steps ? fmt::format("; a step is then {:.2g} times as fast, {:.3g} s instead of "
-                                  "{:.3g} s (predicted)",
-                                  figures.steps->times(),
-                                  figures.steps->given_s,
-                                  figures.steps->computed_s)
+      figures.steps ? fmt::format("; a step is then about {} times as fast, {} instead of {} "
+                                  "(predicted)",
+                                  two_digits(figures.steps->times()),
+                                  predicted_seconds(figures.steps->given_s),
+                                  predicted_seconds(figures.steps->computed_s))
                     : "");
 }
 

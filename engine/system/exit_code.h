@@ -9,6 +9,8 @@ namespace tessera::engine {
 
 inline constexpr int kInternalError = 1;
 inline constexpr int kInputError = 2;  // also that of a full disk
+// Of `plan`: what is planned needs more memory than a profile or a limit allows.
+inline constexpr int kDoesNotFit = 3;
 // There is no going on without others, who have not answered or have the run: "try again later" of
 // sysexits.h.
 inline constexpr int kOthersMissing = 75;

@@ -1,5 +1,6 @@
 #include "partitioner/base/quantities.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
@@ -25,9 +26,28 @@ double least_of(const ScaledUnit& multiple) {
   return name == "min" || name == "h" ? 2 * multiple.size : multiple.size;
 }
 
+constexpr ScaledUnit kSeconds[] = {{1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}};
+
 std::string scaled_text(std::span<const ScaledUnit> multiples, double value) {
   const ScaledUnit unit = fitting_unit(multiples, value);
   return fmt::format("{} {}", three_digits(value / unit.size), unit.name);
+}
+
+// The number of digits behind the point that make two digits of a value; negative: before it.
+int decimals_of_two_digits(double value) {
+  const bool has_digits = value != 0 && std::isfinite(value);
+  return has_digits ? 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))) : 0;
+}
+
+double rounded_to_two_digits(double value) {
+  const double scale = std::pow(10.0, decimals_of_two_digits(value));
+  return std::round(value * scale) / scale;
+}
+
+// Rounded first: 0.996 s is 1.0 s.
+std::string scaled_to_two_digits(std::span<const ScaledUnit> multiples, double value) {
+  const ScaledUnit unit = fitting_unit(multiples, rounded_to_two_digits(value));
+  return fmt::format("{} {}", two_digits(value / unit.size), unit.name);
 }
 
 }  // namespace
@@ -57,13 +77,25 @@ std::string three_digits(double value) {
   return fmt::format("{:.2e}", value);
 }
 
+std::string two_digits(double value) {
+  const double shown = rounded_to_two_digits(value);
+  return fmt::format("{:.{}f}", shown, std::max(decimals_of_two_digits(shown), 0));
+}
+
 std::string readable_energy(double energy_j) {
   return scaled_text(kJoules, energy_j);
 }
 
 std::string readable_seconds(double seconds) {
-  static constexpr ScaledUnit kSeconds[] = {{1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}};
   return scaled_text(kSeconds, seconds);
+}
+
+std::string predicted_energy(double energy_j) {
+  return scaled_to_two_digits(kJoules, energy_j);
+}
+
+std::string predicted_seconds(double seconds) {
+  return scaled_to_two_digits(kSeconds, seconds);
 }
 
 std::string readable_bytes(Index bytes) {

@@ -27,10 +27,15 @@ inline constexpr ScaledUnit kJoules[] = {
 // "1.42", "12.3", "0.0123", "4.00e-03"
 [[nodiscard]] std::string three_digits(double value);
 
+// Of predictions, which deserve no more: "1.4", "120", "0.012".
+[[nodiscard]] std::string two_digits(double value);
+
 [[nodiscard]] std::string readable_bytes(Index bytes);        // B, KiB, MiB, ...
 [[nodiscard]] std::string readable_count(Index count);        // k, M, G, ...: powers of 1000
 [[nodiscard]] std::string readable_energy(double energy_j);   // mJ, J, kJ, ...: three digits
 [[nodiscard]] std::string readable_seconds(double seconds);   // ms, s, min, h: likewise
+[[nodiscard]] std::string predicted_energy(double energy_j);  // with two digits
+[[nodiscard]] std::string predicted_seconds(double seconds);  // likewise
 [[nodiscard]] std::string mebibytes(Index bytes);             // without the unit, for columns
 [[nodiscard]] std::string share_of(Index part, Index whole);  // "8.2 %"
 [[nodiscard]] std::string counted(Index count, std::string_view noun);  // "1 rank", "2 ranks"

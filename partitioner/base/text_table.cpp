@@ -1,6 +1,7 @@
 #include "partitioner/base/text_table.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "partitioner/base/errors.h"
@@ -116,6 +117,21 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t width) {
     used += word.size();
   }
   return text;
+}
+
+std::string in_lines(const std::string& text, std::size_t width, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t used = 0;
+  for (std::string word; words >> word;) {
+    if (used > 0 && used + 1 + word.size() > width) {
+      lines += "\n" + std::string(indent, ' ');
+      used = 0;
+    }
+    lines += (used > 0 ? " " : "") + word;
+    used += word.size() + (used > 0 ? 1 : 0);
+  }
+  return lines;
 }
 
 }  // namespace tessera

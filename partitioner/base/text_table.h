@@ -41,4 +41,7 @@ class TextTable {
 // Words joined by ", ", broken into lines of at most `width` letters where that is possible.
 [[nodiscard]] std::string wrapped(const std::vector<std::string>& words, std::size_t width);
 
+// Words of `text` in lines of at most `width` letters, each after the first indented.
+[[nodiscard]] std::string in_lines(const std::string& text, std::size_t width, std::size_t indent);
+
 }  // namespace tessera

@@ -47,8 +47,9 @@ Partition best_whole(const Network& network,
                      const std::string& model) {
   const SearchResult result = search_with_baselines(network, cluster, options);
   if (result.candidates.empty()) {
-    throw InputError(
-        model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
+    const Candidate& smallest = result.smallest.value();
+    throw NothingFits(
+        model, why_nothing_fits(network, cluster, options, smallest), smallest.partition);
   }
   return result.candidates.front().partition;
 }

@@ -36,21 +36,6 @@ std::optional<double> energy_delay_js(const Alternative& alternative) {
   return of_energy(alternative, [](const StepEnergy& energy) { return energy.energy_delay_js(); });
 }
 
-// Breaks a sentence into lines.
-std::string in_lines(const std::string& text) {
-  std::string lines;
-  std::size_t begin = 0;
-  while (text.size() - begin > kAlternativesWidth) {
-    const std::size_t blank = text.rfind(' ', begin + kAlternativesWidth);
-    if (blank == std::string::npos || blank <= begin) {
-      break;
-    }
-    lines += text.substr(begin, blank - begin) + "\n";
-    begin = blank + 1;
-  }
-  return lines + text.substr(begin) + "\n";
-}
-
 }  // namespace
 
 std::string alternatives_table(const Alternatives& alternatives) {
@@ -92,7 +77,7 @@ std::string alternatives_table(const Alternatives& alternatives) {
   }
   text += table.text();
   for (const std::string& sentence : alternatives.why) {
-    text += in_lines(printable(sentence));
+    text += in_lines(printable(sentence), kAlternativesWidth, 0) + "\n";
   }
   return text;
 }

@@ -53,8 +53,10 @@ struct Explanation {
   std::vector<MeasuredAllReduce> measured_all_reduces;  // empty where none were
 };
 
-// The predicted step in a few lines of at most 100 columns, and as one JSON object.
-[[nodiscard]] std::string prediction_text(const ExplainedPlan& plan);
+// The predicted step in lines of at most 100 columns: its time; then what it sends and the energy
+// that it takes. Both as one JSON object.
+[[nodiscard]] std::string time_text(const ExplainedPlan& plan);
+[[nodiscard]] std::string traffic_text(const ExplainedPlan& plan);
 [[nodiscard]] std::string prediction_json(const ExplainedPlan& plan);
 
 // At most 100 columns.

@@ -48,10 +48,10 @@ std::string energy_line(const std::optional<StepEnergy>& energy) {
   if (!energy) {
     return "";
   }
-  return fmt::format("Predicted power: {:.3g} W; {} and {:.3g} J s per step{}\n",
-                     energy->power_w(),
-                     readable_energy(energy->energy_j),
-                     energy->energy_delay_js(),
+  return fmt::format("Predicted power: {} W; {} and {} J s per step{}\n",
+                     two_digits(energy->power_w()),
+                     predicted_energy(energy->energy_j),
+                     two_digits(energy->energy_delay_js()),
                      energy->estimated
                          ? fmt::format(" (estimated, +-{:g} %)",
                                        100 * energy->relative_error.value_or(kTableError))
@@ -169,17 +169,17 @@ OrderedJson synchronisation_json(const ExplainedPlan& plan) {
 std::string synchronisation_text(const ExplainedPlan& plan) {
   const SynchronisationCost& cost = plan.replicas->cost;
   std::string text =
-      fmt::format("\nA replica alone: {} s; {}: {} s {}, {} by or to the busiest",
-                  seconds_number(plan.replicas->replica_s),
+      fmt::format("\nA replica alone: {}; {}: {} {}, {} by or to the busiest",
+                  predicted_seconds(plan.replicas->replica_s),
                   to_text(plan.partition.replicas.sync),
-                  seconds_number(cost.exchange_s),
+                  predicted_seconds(cost.exchange_s),
                   cost.hidden              ? "a step while replicas compute"
                   : cost.period_steps == 1 ? std::string("a step")
                                            : fmt::format("every {} steps", cost.period_steps),
                   readable_bytes(cost.busiest_bytes));
   if (cost.in_each_step_first) {
-    text += fmt::format("\nA step of the first part of the run: {} s",
-                        seconds_number(first_part_step_s(*plan.replicas)));
+    text += fmt::format("\nA step of the first part of the run: {}",
+                        predicted_seconds(first_part_step_s(*plan.replicas)));
   }
   return text;
 }
@@ -215,23 +215,24 @@ OrderedJson plan_json(const ExplainedPlan& plan) {
 
 }  // namespace
 
-std::string prediction_text(const ExplainedPlan& plan) {
-  std::string text =
-      fmt::format("Predicted step: {} s, limited by {}; {:.1f} % of computing redundant",
-                  seconds_number(plan.time.step_s()),
-                  what_limits(plan.time),
-                  100 * plan.time.redundant_s / plan.time.computing_s());
-  if (plan.replicas) {
-    text += synchronisation_text(plan);
-  }
+std::string time_text(const ExplainedPlan& plan) {
+  return fmt::format("Predicted step: about {}, limited by {}; {:.1f} % of computing redundant{}\n",
+                     predicted_seconds(plan.time.step_s()),
+                     what_limits(plan.time),
+                     100 * plan.time.redundant_s / plan.time.computing_s(),
+                     plan.replicas ? synchronisation_text(plan) : "");
+}
+
+std::string traffic_text(const ExplainedPlan& plan) {
+  std::string text;
   if (plan.traffic) {
-    text += fmt::format("\nSent in a step{}: {} in {} messages, {} by or to the busiest device",
-                        plan.replicas ? " within replicas" : "",
-                        readable_bytes(plan.traffic->sent.bytes),
-                        plan.traffic->sent.messages,
-                        readable_bytes(plan.traffic->busiest_bytes));
+    text = fmt::format("Sent in a step{}: {} in {} messages, {} by or to the busiest device\n",
+                       plan.replicas ? " within replicas" : "",
+                       readable_bytes(plan.traffic->sent.bytes),
+                       plan.traffic->sent.messages,
+                       readable_bytes(plan.traffic->busiest_bytes));
   }
-  return text + "\n" + energy_line(plan.energy);
+  return text + energy_line(plan.energy);
 }
 
 std::string prediction_json(const ExplainedPlan& plan) {

@@ -70,7 +70,7 @@ done
 works 1 train "$resnet" "${training[@]}" --steps 1 --no-eval --weights "$trunk" --freeze 4 --trunk-cache memory --run "$folder/anew"
 expect 'what it would gain is said' grep -qE 'frozen layers are computed for every step, since .*--augment-variants N .*times as fast' "$folder/out"
 expect 'that it is not used is a warning' grep -q 'warning: --trunk-cache is not used: each epoch shows' "$folder/err"
-works 1 plan "$resnet" --grid 2x2 --freeze 4 --photos 60 --augment-variants 2 --json --cluster hostfiles/pi3x4.cluster.toml
+works 1 plan "$resnet" --grid 2x2 --freeze 4 --pictures 60 --augment-variants 2 --json --cluster hostfiles/pi3x4.cluster.toml
 expect 'the plan has what maps take and gain' perl -ne '
   exit !(/"trunk_cache":\{"last_layer":4,"pictures":60,"variants":2,"bytes":\[(?:\d+,?){4}\],"step_s":[^,]+,"given_step_s":[^,]+,"times":(\S+?)\}/ && $1 > 1)' "$folder/out"
 
@@ -111,11 +111,11 @@ refused 'trunk/checkpoint\.safetensors: was trained with no layer frozen, --free
 # In the first steps, by the model file.
 sed '0,/^filters=64$/s//&\nstopbackward=3/' "$resnet" >"$folder/at-first.cfg"
 works 1 plan "$folder/at-first.cfg" --grid 1x2
-expect 'the plan says what they take' grep -qE '^steps 1 to 3 of a run: layers 0-5 frozen, up to .* of memory' "$folder/out"
+expect 'the plan says what they take' grep -qE '^steps 1 to 3 of a run: layers 0-5 frozen, about [0-9.]+ m?s for a step .predicted., up to .* of memory' "$folder/out"
 cached_bytes() { perl -ne '/"cache":(\d+)/ and print $1' "$folder/out"; }
-works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --photos 60 --json
+works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --pictures 60 --json
 plain_bytes=$(cached_bytes)
-works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --photos 60 --augment-variants 50 --json
+works 1 plan "$folder/at-first.cfg" --grid 1x2 --freeze 2 --pictures 60 --augment-variants 50 --json
 expect 'no maps are planned to be kept then' test "$plain_bytes" -eq "$(cached_bytes)"
 works 2 train "$folder/at-first.cfg" "${fine[@]}" --steps 5 --grid 1x2 --run "$folder/at-first"
 expect 'it is said once' test "$(grep -c 'at-first.cfg: stopbackward: layers 0 to 5 frozen in the first 3 steps' "$folder/err")" -eq 1

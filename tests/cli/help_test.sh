@@ -33,7 +33,7 @@ refused 'unknown command "predcit": did you mean .predict.\?' predcit
 for topic in '' $commands partitioning; do
   works 1 help ${topic:+"$topic"}
   cp "$folder/out" "$folder/alone"
-  expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([[ $topic =~ ^(partitioning|train|choose)$ ]] && echo 80 || echo 50)"
+  expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([[ $topic =~ ^(partitioning|train|choose|plan)$ ]] && echo 80 || echo 50)"
   expect "help $topic fits into 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$folder/out"
   expect "help $topic has examples" grep -qE '^  (mpiexec\.mpich .*)?tessera ' "$folder/out"
   if [ -n "$topic" ] && [ "$topic" != partitioning ]; then

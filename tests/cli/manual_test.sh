@@ -47,7 +47,7 @@ for command in $commands; do
     test "$(sed -n '/^EXAMPLES$/,/^SEE ALSO$/ s/^       //p' "$folder/page")" = "$(cat "$folder/examples")"
 done
 # shellcheck disable=SC1003 # one backslash
-for older in --sums --take-over --save-rivals; do
+for older in --sums --take-over --save-rivals --photos; do
   expect "$older is in no page" test -z "$(for file in "$pages"/*.gz; do gzip -dc "$file" | tr -d '\\' | grep -e "$older"; done)"
 done
 

@@ -119,7 +119,7 @@ expect 'sides are multiples of resize_step' grep -q '^multi-scale: inputs from 4
 
 # Plans.
 works 1 plan m.cfg --grid 2x2
-expect 'a plan says the largest' grep -qE '^multi-scale: inputs from 40x40 to 72x72 .* up to .* of memory on rank [0-3]$' out
+expect 'a plan says the largest' grep -qE '^multi-scale: inputs from 40x40 to 72x72 .* up to .* of memory on rank [0-3], about [0-9.]+ m?s for a step on average .predicted.$' out
 works 1 plan m.cfg --partition auto --ranks 4 --json
 expect 'so does its JSON' grep -qE '"multi_scale":\{"factor":1.4,"sizes":\["40x40",.*"72x72"\],"memory_bytes":\[[0-9]+,[0-9]+,[0-9]+,[0-9]+\],"mean_step_s":[0-9.e-]+\}' out
 
@@ -133,7 +133,9 @@ refused_alone 'layer 3 \(local): it has weights for each place of its input' tra
 works 1 train dense.cfg --data set/detection.data --run dense --steps 2 --monitor off --multi-scale off
 run 4 train m.cfg --data set/detection.data --run bad --steps 20 --grid 4x1 --multi-scale 6
 expect_refusal 'multi-scale training at 16x16: .* are empty .*--multi-scale off'
-refused_alone 'needs less memory' plan m.cfg --partition auto --ranks 2 --memory-limit 1
+run 1 plan m.cfg --partition auto --ranks 2 --memory-limit 1
+expect 'a plan that does not fit says so' test "$status" -eq 3
+expect 'and at which size' grep -q 'the largest of multi-scale training' <<<"$(tr -s '\n ' ' ' <out)"
 run 2 train m.cfg --data set/detection.data --run bad --steps 20 --partition auto --rebalance
 expect_refusal '--rebalance compares the time of steps'
 refused_alone '--multi-scale is for detectors' train "$models/lenet5.cfg" --data set/detection.data --run bad --steps 2 --multi-scale 1.4

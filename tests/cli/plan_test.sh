@@ -10,7 +10,7 @@ expect 'it fits on a screen' test "$(wc -l <"$folder/out")" -le 24
 expect 'of 100 columns' awk 'length > 100 { bad = 1 } END { exit bad }' "$folder/out"
 expect 'regions are not among it' test "$(grep -c begin:end "$folder/out")" -eq 0
 works 1 plan models/lenet5.cfg --grid 2x2 --regions
-for word in 'begin:end' '^group 0, layer 0' 'Planned memory, MiB' 'Planned memory: '; do
+for word in 'begin:end' '^group 0, layer 0' 'Planned memory, MiB' '^Planned memory of 860.0 MiB each: '; do
   expect "with --regions it says '$word'" grep -q -e "$word" "$folder/out"
 done
 works 1 plan models/lenet5.cfg --grid 2x2 --json
@@ -23,13 +23,27 @@ expect 'a connected layer has an output of one cell' grep -qF '{"index":4,"kind"
 works 4 plan models/lenet5.cfg --grid 2x2 --json
 expect 'under mpiexec it is printed once' same_bytes "$folder/plan.json" "$folder/out"
 
-# Photos that training keeps decoded.
+# Pictures: an epoch of them, and what training keeps decoded.
 cache() { grep -o '"cache":[0-9]*' "$folder/out" | head -n 1 | cut -d : -f 2; }
 works 1 plan models/yolov2-early.cfg --grid 2x2 --json
 expect 'no cache is counted of unknown pictures' test "$(cache)" -eq 0
 works 1 plan models/yolov2-early.cfg --grid 2x2 --size 96x96 --photos 100 --json
+cp "$folder/out" "$folder/photos.json"
+works 1 plan models/yolov2-early.cfg --grid 2x2 --size 96x96 --pictures 100 --json
+expect 'the option has an older name' same_bytes "$folder/photos.json" "$folder/out"
 expect 'photos of 167x125 pixels are counted where that is enough' test "$(cache)" -ge $((100 * 167 * 125 * 3))
 expect 'with a hundredth for what leads to them' test "$(cache)" -le $((101 * 250 * 188 * 3))
+
+mkdir "$folder/digits"
+make_digits "$folder/digits" 300 20
+works 1 plan models/lenet5.cfg --grid 1x2 --data "$folder/digits" --subdivisions 4 --json
+expect 'the pictures of a data set are counted' grep -qE '"pictures":300,"epoch_steps":3,"epoch_s":[0-9]' "$folder/out"
+expect 'a step has several passes' grep -qF '"batch":32,' "$folder/out"
+expect 'what the data set takes is counted' grep -qE '"data":(23[5-9]|2[4-9].)...[,}]' "$folder/out"
+works 1 plan models/lenet5.cfg --grid 1x2 --pictures 300
+expect 'the time of an epoch has two digits' grep -qE '^Epoch of 300 pictures: about [0-9.]+ m?s \(3 steps of 128 images' "$folder/out"
+refused_alone '128 images .* 3 subdivisions' plan models/lenet5.cfg --subdivisions 3
+refused_alone '^tessera: .*nowhere' plan models/lenet5.cfg --data "$folder/nowhere"
 
 # A grid without a number of ranks, more ranks than tiles, other sizes and batches.
 works 1 plan models/yolov2-early.cfg --grid 2x3 --groups 0-3,4-7,8-15 --json
