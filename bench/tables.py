@@ -396,8 +396,15 @@ def scale():
 
 def search():
     path = BENCH / "planner/search.csv"
-    rows = [[row["model"], row["ranks"], row["batch"], " to ".join(dict.fromkeys([row["least_s"], row["most_s"]]))] for row in rows_of(path)]
-    return table(["<model", "ranks", "batch", "search, s"], rows) + origin_words(path)
+    found = {}
+    for row in rows_of(path):
+        found.setdefault(tuple(row[key] for key in ("model", "pixels", "devices", "kinds")), {})[row["program"]] = row
+    rows = []
+    for what, programs in found.items():
+        now, before = programs["now"], programs.get("before")
+        told = "" if before is None else figures(float(before["seconds"])) if before["seconds"] else "refused, or beyond the limit"
+        rows.append([*what, told, figures(float(now["seconds"])), round(int(now["peak_kib"]) / 1024), figures(float(now["step_s"]))])
+    return table(["<model", "pixels", "devices", "kinds", "before, s", "search, s", "peak, MiB", "step, s"], rows) + origin_words(path)
 
 
 MEMORY_NAMES = {"tessera": "Tessera", "tessera-least": "Tessera, `--objective memory`", "torch": "PyTorch, the better memory format", "darknet": "Darknet (Debian's)"}

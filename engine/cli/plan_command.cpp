@@ -20,9 +20,12 @@
 #include "engine/train/optimizer.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/partition/scaled_partition.h"
+#include "partitioner/plan/plan_size.h"
 #include "partitioner/search/best_partition.h"
 #include "partitioner/text/device_names.h"
 #include "partitioner/text/explain.h"
+#include "partitioner/text/partition_outline.h"
 #include "partitioner/text/plan_answer.h"
 #include "partitioner/text/plan_report.h"
 
@@ -257,6 +260,56 @@ int does_not_fit(const PlanCommand& command) {
   return kDoesNotFit;
 }
 
+int exit_code_of(const PlanCommand& command, const partitioner::PlanAnswer& answer) {
+  const bool is_given = !answer.is_assumed || command.partition.memory_limit_bytes;
+  return is_given && !answer.fits() ? does_not_fit(command) : 0;
+}
+
+// Of so many ranks that nothing makes their whole plan.
+int outline_plan(const PlanCommand& command,
+                 const partitioner::Network& network,
+                 const partitioner::ClusterProfile& cluster,
+                 const Workload& workload,
+                 const FoundPartition& found,
+                 const std::optional<partitioner::InputSizes>& sizes,
+                 Index pictures) {
+  const partitioner::Partition& partition = found.partition;
+  const auto memory_of = [&](const partitioner::Network& sized, const partitioner::Partition& cut) {
+    return searched_memory(
+        sized, cluster, prediction_options(sized, command.partition, workload, cut), cut);
+  };
+  Prediction prediction = predict(command, network, cluster, workload, partition);
+  partitioner::PlanAnswer& answer = prediction.answer;
+  answer.memory = memory_of(network, partition);
+  answer.why_nothing_fits = found.why_nothing_fits;
+  answer.pictures = pictures;
+  std::optional<MultiScaleFigures> scales;
+  if (sizes) {
+    const partitioner::Network largest = with_input(network, sizes->largest());
+    scales = {.memory = memory_of(largest, scaled(partition, network, largest)),
+              .mean_step_s = mean_step_seconds(
+                  network, cluster, command.partition, workload, partition, *sizes)};
+    answer.memory = needed_memory(std::move(answer.memory), {}, scales);
+    answer.step_s = scales->mean_step_s.value();
+  }
+  if (!command.save.empty()) {
+    write_atomically(command.save, to_text(partition), Links::Follow);
+  }
+  const partitioner::OutlinedPartition outlined{
+      command.model, network, partition, workload.batch, answer.memory};
+  if (command.json) {
+    std::string json = with_object(outline_json(outlined), "prediction", answer_json(answer));
+    json = sizes ? with_object(json, "multi_scale", multi_scale_json(*sizes, *scales)) : json;
+    fmt::print("{}\n", json);
+  } else {
+    fmt::print("{}\n{}{}",
+               plan_answer(answer),
+               outline_text(outlined),
+               sizes ? multi_scale_line(*sizes, *scales) : "");
+  }
+  return exit_code_of(command, answer);
+}
+
 }  // namespace
 
 int run_plan(const PlanCommand& given) {
@@ -281,7 +334,15 @@ int run_plan(const PlanCommand& given) {
       command.json && (command.partition.automatic || command.explain || command.keeps_state);
   const partitioner::ClusterProfile cluster = described_cluster(
       command.partition, ranks, is_warned ? printed_messages() : SessionObserver());
+  const bool is_planned = partitioner::is_plannable(network, ranks, batch);
+  if (!is_planned && (command.explain || command.regions || command.measures_kernels ||
+                      !frozen_layers(network).at_first.empty())) {
+    partitioner::expect_plannable(network, ranks, batch);
+  }
   FoundPartition found = planned_partition(command, network, cluster, workload, sizes);
+  if (!is_planned) {
+    return outline_plan(command, network, cluster, workload, found, sizes, pictures.count);
+  }
   partitioner::Partition& partition = found.partition;
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.measures_kernels) {
@@ -336,8 +397,7 @@ int run_plan(const PlanCommand& given) {
   prediction.answer.why_nothing_fits = found.why_nothing_fits;
   prediction.answer.pictures = pictures.count;
   print_answer(command, planned, plan, prediction, pictures, at_first, trunk, sizes, scales);
-  const bool is_given = !prediction.answer.is_assumed || command.partition.memory_limit_bytes;
-  return is_given && !prediction.answer.fits() ? does_not_fit(command) : 0;
+  return exit_code_of(command, prediction.answer);
 }
 
 }  // namespace tessera::engine

@@ -25,12 +25,14 @@ MemorySearch::MemorySearch(const Network& network,
                            const ClusterProfile& cluster,
                            const SearchOptions& options,
                            PartitionFigures& figures,
+                           Shortlists& shortlists,
                            double fastest_s)
     : network_(network),
       cluster_(cluster),
       options_(options),
       single_layer_options_(options),
       figures_(figures),
+      shortlists_(shortlists),
       fastest_s_(fastest_s) {
   single_layer_options_.longest_group = 1;
 }
@@ -43,7 +45,7 @@ void MemorySearch::add_to(SearchEffort& effort) const {
 PartitionSearch& MemorySearch::by_limits() {
   if (!by_limits_) {
     by_limits_ = std::make_unique<PartitionSearch>(
-        network_, cluster_, options_, figures_.limits_of_network());
+        network_, cluster_, options_, figures_.limits_of_network(), shortlists_.within(factor_));
   }
   return *by_limits_;
 }
@@ -70,13 +72,32 @@ bool MemorySearch::is_faster(const std::vector<Partition>& found,
          (best.empty() || figures_.seconds_of(found.front()) < figures_.seconds_of(best.front()));
 }
 
+// Where not all choices are looked at, more and more of them, until no partition with another one
+// is faster than what was found.
+std::vector<Partition> MemorySearch::under_limits(std::vector<Partition> found) {
+  constexpr double kMostTimes = 10;
+  for (;;) {
+    std::vector<Partition> best = under_limits_within(found);
+    const bool has_best =
+        !best.empty() && figures_.seconds_of(best.front()) <= factor_ * fastest_s_;
+    if (shortlists_.have_all() || has_best || factor_ > kMostTimes) {
+      return best;
+    }
+    factor_ *= factor_;
+    by_limits_.reset();
+  }
+}
+
 // The search counts memory about as planned_memory_of_ranks() does. It is furthest off for long
 // groups, so those of one layer are looked at by themselves as well.
-std::vector<Partition> MemorySearch::under_limits(std::vector<Partition> found) {
+std::vector<Partition> MemorySearch::under_limits_within(std::vector<Partition> found) {
   std::vector<PartitionSearch*> searches = {&by_limits()};
   if (options_.longest_group > 1) {
-    single_layers_ = std::make_unique<PartitionSearch>(
-        network_, cluster_, single_layer_options_, figures_.limits_of_network());
+    single_layers_ = std::make_unique<PartitionSearch>(network_,
+                                                       cluster_,
+                                                       single_layer_options_,
+                                                       figures_.limits_of_network(),
+                                                       shortlists_.within(factor_));
     searches.push_back(single_layers_.get());
   }
   for (PartitionSearch* const search : searches) {
@@ -215,8 +236,11 @@ std::vector<Partition> MemorySearch::small_ones(const Partition& start) {
 
 const Partition& MemorySearch::smallest(const Partition& start) {
   if (!smallest_) {
-    PartitionSearch search(
-        network_, cluster_, options_, figures_.limits_of_network(figures_.load_of(start)));
+    PartitionSearch search(network_,
+                           cluster_,
+                           options_,
+                           figures_.limits_of_network(figures_.load_of(start)),
+                           shortlists_.within(factor_));
     smallest_ = smallest_by(search, start);
   }
   return *smallest_;

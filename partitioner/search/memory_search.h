@@ -10,6 +10,7 @@
 
 #include "partitioner/search/partition_figures.h"
 #include "partitioner/search/partition_search.h"
+#include "partitioner/search/shortlist.h"
 
 namespace tessera::partitioner {
 
@@ -20,6 +21,7 @@ class MemorySearch {
                const ClusterProfile& cluster,
                const SearchOptions& options,
                PartitionFigures& figures,
+               Shortlists& shortlists,
                double fastest_s);
 
   // Partitions that fit, the fastest first; may be none. `found` fit already.
@@ -44,6 +46,7 @@ class MemorySearch {
 
  private:
   [[nodiscard]] PartitionSearch& by_limits();
+  [[nodiscard]] std::vector<Partition> under_limits_within(std::vector<Partition> found);
   [[nodiscard]] std::vector<Partition> cheapest(PartitionSearch& search, const MemoryPrice& price);
   [[nodiscard]] std::vector<Partition> fitting_at(PartitionSearch& search,
                                                   const MemoryPrice& price);
@@ -64,7 +67,9 @@ class MemorySearch {
   const SearchOptions& options_;
   SearchOptions single_layer_options_;
   PartitionFigures& figures_;
+  Shortlists& shortlists_;
   double fastest_s_;
+  double factor_ = 1.1;  // of it: which choices are looked at, where not all are
   std::unique_ptr<PartitionSearch> by_limits_;
   std::unique_ptr<PartitionSearch> single_layers_;
   std::optional<Partition> smallest_;

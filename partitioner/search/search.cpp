@@ -45,18 +45,18 @@ class Planner {
         cluster_(cluster),
         options_(options),
         lower_limits_(lower_limits),
-        figures_(network, cluster, options) {}
+        figures_(network, cluster, options),
+        shortlists_(network, cluster, options, figures_) {}
 
   SearchResult run() {
     expects(!is_of_energy(options_.objective) || !device_of_unknown_power(cluster_),
             "the power of each device is known");
-    PartitionSearch by_time(
-        network_, cluster_, options_, {}, scope_of_fastest(network_, cluster_, options_, figures_));
+    PartitionSearch by_time(network_, cluster_, options_, {}, shortlists_.within(1));
     const std::vector<Partition> fastest =
         by_time.cheapest({}, static_cast<std::size_t>(options_.candidates));
     expects(!fastest.empty(), "one device can do it all");
     MemorySearch memory(
-        network_, cluster_, options_, figures_, figures_.seconds_of(fastest.front()));
+        network_, cluster_, options_, figures_, shortlists_, figures_.seconds_of(fastest.front()));
     SearchResult result;
     result.effort = by_time.effort();
     const std::vector<Partition> partitions = choose(fastest, by_time, memory);
@@ -261,6 +261,7 @@ class Planner {
   const SearchOptions& options_;
   int lower_limits_;
   PartitionFigures figures_;
+  Shortlists shortlists_;
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "partitioner/cost/simulation.h"
-#include "partitioner/search/partition_search.h"
 #include "partitioner/search/search_space.h"
 
 namespace tessera::partitioner {
@@ -27,21 +27,29 @@ std::vector<int> ranks_to_look_at(const Network& network,
 
 }  // namespace
 
-ChoiceScope scope_of_fastest(const Network& network,
-                             const ClusterProfile& cluster,
-                             const SearchOptions& options,
-                             PartitionFigures& figures) {
+Shortlists::Shortlists(const Network& network,
+                       const ClusterProfile& cluster,
+                       const SearchOptions& options,
+                       PartitionFigures& figures) {
   if (is_simulable(network, cluster.size()) || is_of_energy(options.objective)) {
-    return {};
+    return;
   }
-  PartitionSearch rough(
-      network, cluster, options, {}, {.looked_at = ranks_to_look_at(network, cluster, options)});
-  double least_s = kInfiniteRate;
+  ChoiceScope scope;
+  scope.looked_at = ranks_to_look_at(network, cluster, options);
+  rough_ = std::make_unique<PartitionSearch>(
+      network, cluster, options, std::vector<Index>{}, std::move(scope));
   for (const Partition& partition :
-       rough.cheapest({}, static_cast<std::size_t>(options.candidates))) {
-    least_s = std::min(least_s, figures.seconds_of(partition));
+       rough_->cheapest({}, static_cast<std::size_t>(options.candidates))) {
+    least_s_ = std::min(least_s_, figures.seconds_of(partition));
   }
-  return {.shortlist = rough.choices_within(least_s)};
+}
+
+ChoiceScope Shortlists::within(double factor) {
+  ChoiceScope scope;
+  if (!have_all()) {
+    scope.shortlist = rough_->choices_within(factor * least_s_);
+  }
+  return scope;
 }
 
 }  // namespace tessera::partitioner

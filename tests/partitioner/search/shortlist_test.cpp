@@ -58,8 +58,8 @@ TEST_CASE("among many devices a few choices have the fastest of all partitions")
     }
     PartitionFigures figures(network, cluster, options);
     const Found full = fastest(network, cluster, options, {});
-    const Found left =
-        fastest(network, cluster, options, scope_of_fastest(network, cluster, options, figures));
+    Shortlists shortlists(network, cluster, options, figures);
+    const Found left = fastest(network, cluster, options, shortlists.within(1));
     CHECK(left.seconds == doctest::Approx(full.seconds).epsilon(1e-9));
     all_choices += full.choices;
     left_choices += left.choices;
