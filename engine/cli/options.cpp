@@ -257,16 +257,10 @@ void add_options(CLI::App& app, PredictCommand& command) {
   add_partition(app, command.partition);
 }
 
-void add_options(CLI::App& app, PlanCommand& command) {
-  constexpr Index kMostScale = 4096;
-  add_model(app, command.model);
-  add_count(
-      app,
-      "--ranks",
-      command.ranks,
-      "number of ranks (default: one per tile; where nothing says how to cut, a search does for "
-      "all devices of --cluster)",
-      partitioner::kMostRanks);
+namespace {
+
+// What `plan` plans for: the steps of a run and its pictures.
+void add_planned_run(CLI::App& app, PlanCommand& command) {
   add_count(app, "--batch", command.batch, "images per step (default: the model's)");
   add_subdivisions(app, command.subdivisions);
   add_size(app, command.size);
@@ -293,6 +287,21 @@ void add_options(CLI::App& app, PlanCommand& command) {
   app.add_flag("--keep-state",
                command.keeps_state,
                "count what `tessera run` adds: the state of each step travels to a second device");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, PlanCommand& command) {
+  constexpr Index kMostScale = 4096;
+  add_model(app, command.model);
+  add_count(
+      app,
+      "--ranks",
+      command.ranks,
+      "number of ranks (default: one per tile; where nothing says how to cut, a search does for "
+      "all devices of --cluster)",
+      partitioner::kMostRanks);
+  add_planned_run(app, command);
   add_text(app, "--save FILE", command.save, "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");
   app.add_flag("--regions",

@@ -71,16 +71,33 @@ int ranks_of(const PlanCommand& command) {
   return ranks_of_replica(command) * requested_replicas(command.partition).count;
 }
 
-Workload workload_of(const PlanCommand& command,
-                     const partitioner::TrainingOptions& training,
-                     const PlannedPictures& pictures) {
-  return {.model = command.model,
-          .batch = training.batch / training.subdivisions,
-          .passes = training.subdivisions,
-          .trained = trained_arrays(training),
-          .kept = {.is_on = command.keeps_state},
-          .decoding_bytes = pictures.decoding_bytes,
-          .data_bytes = pictures.data_bytes};
+// What is to be planned, before it is known how to cut it.
+struct AskedRun {
+  partitioner::Network network;
+  partitioner::TrainingOptions training;
+  std::optional<partitioner::InputSizes> sizes;
+  PlannedPictures pictures;
+  Workload workload;
+};
+
+AskedRun asked_run(const PlanCommand& command) {
+  const partitioner::ModelFile model =
+      load_model(command.model, Communicator::self(), printed_messages());
+  AskedRun run;
+  run.network = frozen(resized(model.network, command.size), command.freeze);
+  run.training = training_options(
+      {.model = command.model, .batch = command.batch, .subdivisions = command.subdivisions},
+      model);
+  run.sizes = input_sizes(model, run.network, command.multi_scale, command.model);
+  run.pictures = planned_pictures(command, model, run.network, run.sizes);
+  run.workload = {.model = command.model,
+                  .batch = run.training.batch / run.training.subdivisions,
+                  .passes = run.training.subdivisions,
+                  .trained = trained_arrays(run.training),
+                  .kept = {.is_on = command.keeps_state},
+                  .decoding_bytes = run.pictures.decoding_bytes,
+                  .data_bytes = run.pictures.data_bytes};
+  return run;
 }
 
 struct Prediction {
@@ -184,16 +201,21 @@ void print_scale(const PlanCommand& command,
   }
 }
 
+// All that is said of a plan.
+struct Findings {
+  Prediction prediction;
+  std::vector<FirstSteps> at_first;
+  std::optional<TrunkFigures> trunk;
+  std::optional<MultiScaleFigures> scales;  // where the input has several sizes
+};
+
 void print_answer(const PlanCommand& command,
                   const PlannedModel& model,
                   const partitioner::Plan& plan,
-                  const Prediction& prediction,
-                  const PlannedPictures& pictures,
-                  const std::vector<FirstSteps>& at_first,
-                  const std::optional<TrunkFigures>& trunk,
-                  const std::optional<partitioner::InputSizes>& sizes,
-                  const std::optional<MultiScaleFigures>& scales) {
+                  const AskedRun& run,
+                  const Findings& findings) {
   const auto& [network, partition, options] = model;
+  const auto& [prediction, at_first, trunk, scales] = findings;
   const auto& explanation = prediction.explanation;
   if (!command.json) {
     fmt::print("{}\n{}{}{}{}{}{}",
@@ -203,8 +225,8 @@ void print_answer(const PlanCommand& command,
                explanation ? "\n" + explanation_table(*explanation) : "",
                first_steps_lines(at_first),
                trunk ? trunk_line(*trunk) : "",
-               pictures_line(pictures),
-               sizes ? multi_scale_line(*sizes, *scales) : "");
+               pictures_line(run.pictures),
+               scales ? multi_scale_line(*run.sizes, *scales) : "");
     return;
   }
   std::string json = plan_json(network, plan, options);
@@ -212,7 +234,7 @@ void print_answer(const PlanCommand& command,
   json = explanation ? with_object(json, "explanation", explanation_json(*explanation)) : json;
   json = at_first.empty() ? json : with_first_steps_json(json, at_first);
   json = trunk ? with_object(json, "trunk_cache", trunk_json(*trunk)) : json;
-  json = sizes ? with_object(json, "multi_scale", multi_scale_json(*sizes, *scales)) : json;
+  json = scales ? with_object(json, "multi_scale", multi_scale_json(*run.sizes, *scales)) : json;
   fmt::print("{}\n", json);
 }
 
@@ -222,10 +244,9 @@ struct FoundPartition {
 };
 
 FoundPartition planned_partition(const PlanCommand& command,
-                                 const partitioner::Network& network,
-                                 const partitioner::ClusterProfile& cluster,
-                                 const Workload& workload,
-                                 const std::optional<partitioner::InputSizes>& sizes) {
+                                 const AskedRun& run,
+                                 const partitioner::ClusterProfile& cluster) {
+  const Workload& workload = run.workload;
   FoundPartition found;
   const auto find = [&](const partitioner::Network& planned) {
     if (!command.partition.automatic) {
@@ -236,18 +257,73 @@ FoundPartition planned_partition(const PlanCommand& command,
     try {
       return search_automatically(planned, cluster, command.partition, workload);
     } catch (const partitioner::NothingFits& nothing) {
-      found.why_nothing_fits = sizes ? at_largest(nothing.why(), *sizes) : nothing.why();
+      found.why_nothing_fits = run.sizes ? at_largest(nothing.why(), *run.sizes) : nothing.why();
       const partitioner::Replicas replicas = requested_replicas(command.partition);
       return replicas.count == 1
                  ? nothing.smallest()
                  : replicated(nothing.smallest(), replicas, workload.batch / replicas.count);
     }
   };
-  found.partition = partition_for_sizes(network, command.partition, workload.batch, sizes, find);
+  found.partition =
+      partition_for_sizes(run.network, command.partition, workload.batch, run.sizes, find);
   if (!command.partition.automatic && command.keeps_state) {
-    choose_optimizer(network, cluster, command.partition, workload, found.partition);
+    choose_optimizer(run.network, cluster, command.partition, workload, found.partition);
   }
   return found;
+}
+
+// What is counted of memory, without maps that are kept.
+partitioner::ReportOptions report_options_of(const PlanCommand& command,
+                                             const AskedRun& run,
+                                             const partitioner::ClusterProfile& cluster,
+                                             const partitioner::Partition& partition,
+                                             const partitioner::Plan& plan) {
+  partitioner::ReportOptions options =
+      report_options(command.model, run.network, plan, run.workload.trained);
+  options.program_bytes = program_bytes(cluster);
+  options.tile_statistics =
+      command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;
+  options.memory.decoding_bytes = run.pictures.decoding_bytes;
+  options.memory.data_bytes = run.pictures.data_bytes;
+  options.memory.kept = run.workload.kept;
+  options.memory.cache_bytes = run.pictures.cached_bytes;
+  return options;
+}
+
+Findings findings_of(const PlanCommand& command,
+                     PlannedModel& model,
+                     const partitioner::Plan& plan,
+                     const AskedRun& run,
+                     const partitioner::ClusterProfile& cluster) {
+  const auto& [network, training, sizes, pictures, workload] = run;
+  Findings findings;
+  // Where more layers learn later, or inputs have several sizes, no maps are kept.
+  if (frozen_layers(network).at_first.empty() && !sizes) {
+    findings.trunk = trunk_figures(command.partition,
+                                   network,
+                                   workload,
+                                   model.partition,
+                                   plan,
+                                   cluster,
+                                   pictures.count,
+                                   command.variants);
+  }
+  if (findings.trunk && !findings.trunk->obstacle && command.variants > 0) {
+    const auto kept = trunk_bytes_of_ranks(network, plan, pictures.count * command.variants, 2);
+    model.options.memory.cache_bytes += *std::max_element(kept.begin(), kept.end());
+  }
+  findings.prediction = predict(command, network, cluster, workload, model.partition);
+  partitioner::PlanAnswer& answer = findings.prediction.answer;
+  if (sizes) {
+    expect_plans(network, model.partition, workload.batch, *sizes, command.model);
+    findings.scales = multi_scale_figures(command, model, cluster, workload, *sizes);
+    answer.step_s = findings.scales->mean_step_s.value();
+  }
+  findings.at_first = first_steps(command, model, cluster, workload, sizes);
+  answer.memory = needed_memory(
+      planned_memory_of_ranks(network, plan, model.options), findings.at_first, findings.scales);
+  answer.pictures = pictures.count;
+  return findings;
 }
 
 // With a line for those who look at neither the answer nor the exit code.
@@ -267,22 +343,20 @@ int exit_code_of(const PlanCommand& command, const partitioner::PlanAnswer& answ
 
 // Of so many ranks that nothing makes their whole plan.
 int outline_plan(const PlanCommand& command,
-                 const partitioner::Network& network,
+                 const AskedRun& run,
                  const partitioner::ClusterProfile& cluster,
-                 const Workload& workload,
-                 const FoundPartition& found,
-                 const std::optional<partitioner::InputSizes>& sizes,
-                 Index pictures) {
+                 const FoundPartition& found) {
+  const auto& [network, training, sizes, pictures, workload] = run;
   const partitioner::Partition& partition = found.partition;
   const auto memory_of = [&](const partitioner::Network& sized, const partitioner::Partition& cut) {
     return searched_memory(
-        sized, cluster, prediction_options(sized, command.partition, workload, cut), cut);
+        sized, cluster, prediction_options(sized, command.partition, run.workload, cut), cut);
   };
   Prediction prediction = predict(command, network, cluster, workload, partition);
   partitioner::PlanAnswer& answer = prediction.answer;
   answer.memory = memory_of(network, partition);
   answer.why_nothing_fits = found.why_nothing_fits;
-  answer.pictures = pictures;
+  answer.pictures = pictures.count;
   std::optional<MultiScaleFigures> scales;
   if (sizes) {
     const partitioner::Network largest = with_input(network, sizes->largest());
@@ -315,89 +389,48 @@ int outline_plan(const PlanCommand& command,
 int run_plan(const PlanCommand& given) {
   expect_usable_threads();
   const PlanCommand command = with_search(given);
-  const partitioner::ModelFile model =
-      load_model(command.model, Communicator::self(), printed_messages());
-  const partitioner::Network network = frozen(resized(model.network, command.size), command.freeze);
-  const partitioner::TrainingOptions training = training_options(
-      {.model = command.model, .batch = command.batch, .subdivisions = command.subdivisions},
-      model);
-  const auto sizes = input_sizes(model, network, command.multi_scale, command.model);
-  const PlannedPictures pictures = planned_pictures(command, model, network, sizes);
-  const Workload workload = workload_of(command, training, pictures);
+  const AskedRun run = asked_run(command);
   if (command.scale > 0) {
-    print_scale(command, network, workload);
+    print_scale(command, run.network, run.workload);
     return 0;
   }
-  const Index batch = workload.batch;
-  const int ranks = ranks_of(command);
+  const Index batch = run.workload.batch;
   const bool is_warned =
       command.json && (command.partition.automatic || command.explain || command.keeps_state);
   const partitioner::ClusterProfile cluster = described_cluster(
-      command.partition, ranks, is_warned ? printed_messages() : SessionObserver());
-  const bool is_planned = partitioner::is_plannable(network, ranks, batch);
+      command.partition, ranks_of(command), is_warned ? printed_messages() : SessionObserver());
+  const bool is_planned = partitioner::is_plannable(run.network, cluster.size(), batch);
   if (!is_planned && (command.explain || command.regions || command.measures_kernels ||
-                      !frozen_layers(network).at_first.empty())) {
-    partitioner::expect_plannable(network, ranks, batch);
+                      !frozen_layers(run.network).at_first.empty())) {
+    partitioner::expect_plannable(run.network, cluster.size(), batch);
   }
-  FoundPartition found = planned_partition(command, network, cluster, workload, sizes);
+  FoundPartition found = planned_partition(command, run, cluster);
   if (!is_planned) {
-    return outline_plan(command, network, cluster, workload, found, sizes, pictures.count);
+    return outline_plan(command, run, cluster, found);
   }
   partitioner::Partition& partition = found.partition;
-  partitioner::Plan plan = make_plan(network, partition, batch);
+  partitioner::Plan plan = make_plan(run.network, partition, batch);
   if (command.measures_kernels) {
-    partition.kernels = fastest_kernels(network, plan);
-    limit_workspace(network, command.partition, batch, partition);
-    plan = make_plan(network, partition, batch);
+    partition.kernels = fastest_kernels(run.network, plan);
+    limit_workspace(run.network, command.partition, batch, partition);
+    plan = make_plan(run.network, partition, batch);
   }
-  for (const std::string& violation : check(network, plan)) {
+  for (const std::string& violation : check(run.network, plan)) {
     fmt::print(stderr, "tessera: warning: the plan breaks an invariant: {}\n", violation);
-  }
-  partitioner::ReportOptions options =
-      report_options(command.model, network, plan, trained_arrays(training));
-  options.program_bytes = program_bytes(cluster);
-  options.tile_statistics =
-      command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;
-  options.memory.decoding_bytes = pictures.decoding_bytes;
-  options.memory.data_bytes = pictures.data_bytes;
-  options.memory.kept = workload.kept;
-  options.memory.cache_bytes = pictures.cached_bytes;
-  // Where more layers learn later, or inputs have several sizes, no maps are kept.
-  const auto trunk = frozen_layers(network).at_first.empty() && !sizes
-                         ? trunk_figures(command.partition,
-                                         network,
-                                         workload,
-                                         partition,
-                                         plan,
-                                         cluster,
-                                         pictures.count,
-                                         command.variants)
-                         : std::nullopt;
-  if (trunk && !trunk->obstacle && command.variants > 0) {
-    const auto kept = trunk_bytes_of_ranks(network, plan, pictures.count * command.variants, 2);
-    options.memory.cache_bytes += *std::max_element(kept.begin(), kept.end());
   }
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition), Links::Follow);
   }
-  Prediction prediction = predict(command, network, cluster, workload, partition);
+  PlannedModel model{
+      run.network, partition, report_options_of(command, run, cluster, partition, plan)};
+  Findings findings = findings_of(command, model, plan, run, cluster);
+  partitioner::PlanAnswer& answer = findings.prediction.answer;
+  answer.why_nothing_fits = found.why_nothing_fits;
   if (!command.save_baselines.empty()) {
-    save_plans(command.save_baselines, prediction.explanation.value().plans);
+    save_plans(command.save_baselines, findings.prediction.explanation.value().plans);
   }
-  const PlannedModel planned{network, partition, options};
-  std::optional<MultiScaleFigures> scales;
-  if (sizes) {
-    expect_plans(network, partition, batch, *sizes, command.model);
-    scales = multi_scale_figures(command, planned, cluster, workload, *sizes);
-    prediction.answer.step_s = scales->mean_step_s.value();
-  }
-  const auto at_first = first_steps(command, planned, cluster, workload, sizes);
-  prediction.answer.memory =
-      needed_memory(planned_memory_of_ranks(network, plan, options), at_first, scales);
-  prediction.answer.why_nothing_fits = found.why_nothing_fits;
-  prediction.answer.pictures = pictures.count;
-  print_answer(command, planned, plan, prediction, pictures, at_first, trunk, sizes, scales);
-  return exit_code_of(command, prediction.answer);
+  print_answer(command, model, plan, run, findings);
+  return exit_code_of(command, answer);
 }
 
 }  // namespace tessera::engine

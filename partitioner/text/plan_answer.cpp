@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kMostSearchedLayers = 200;
 constexpr std::size_t kAnswerWidth = 96;
+constexpr std::size_t kAdviceIndent = 8;
 constexpr std::size_t kMostListed = 8;  // devices
 constexpr std::size_t kNameWidth = 24;
 // Predictions are 5 % off in the median: see bench/README.md.
@@ -204,15 +205,16 @@ std::string advice_line(const PlanAnswer& answer) {
         "a device has too little memory: try --recompute all or fewer images per pass "
         "(--subdivisions)");
   }
-  if (answer.of.devices > 1) {
+  const bool is_best_alone = answer.is_searched && !answer.worth_it().value_or(true);
+  if (answer.of.devices > 1 && answer.fits() && !is_best_alone) {
     advice.push_back(remedy(what_limits(step.time), step.partition));
   }
   if (!answer.is_searched) {
-    advice.emplace_back("--partition auto searches for the fastest partition");
+    advice.push_back(fmt::format("--partition auto searches for {}",
+                                 answer.fits() ? "the fastest partition" : "one that fits"));
   }
-  return advice.empty()
-             ? ""
-             : in_lines(fmt::format("Advice: {}", fmt::join(advice, "; ")), kAnswerWidth, 8) + "\n";
+  const std::string text = fmt::format("Advice: {}", fmt::join(advice, "; "));
+  return advice.empty() ? "" : in_lines(text, kAnswerWidth - kAdviceIndent, kAdviceIndent) + "\n";
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ TEST_CASE("what is hardly faster than one device is not worth it") {
   PlanAnswer answer = of_two(computing(1, 0), computing(1.04, 0));
   CHECK(has(plan_answer(answer), "Worth it: no, one device alone takes about 1.0 s"));
   CHECK_FALSE(answer.worth_it().value());
+  CHECK_FALSE(has(plan_answer(answer), "Advice"));
   answer.of.single_device = "pi2";
   CHECK(has(plan_answer(answer), "Worth it: no, the best device (pi2) alone takes about 1.0 s"));
   answer.of.devices = 1;
@@ -84,6 +85,7 @@ TEST_CASE("the answer begins with whether it fits, and names the tightest device
   CHECK(plan_answer(answer).starts_with(
       "Fits: no, pi1 (rank 0) needs 1.0 MiB, 512.0 KiB more than its 512.0 KiB\n"));
   CHECK(has(plan_answer(answer), "Advice: a device has too little memory"));
+  CHECK_FALSE(has(plan_answer(answer), "one that fits"));
   CHECK_FALSE(answer.worth_it());
   answer.why_nothing_fits = "no partition was found that fits; it would fit on 3 devices";
   CHECK(has(plan_answer(answer), "Advice: no partition was found that fits; it would fit on 3"));
@@ -113,7 +115,7 @@ TEST_CASE("an epoch takes as many steps as see each picture") {
 TEST_CASE("tile sizes are advised about only where something is tiled") {
   ExplainedPlan step = computing(1, 0);
   step.time.idle_s = 3;
-  const auto advice = [&] { return plan_answer(of_two(step, step)); };
+  const auto advice = [&] { return plan_answer(of_two(step, std::nullopt)); };
   Group by_images;
   by_images.images.parts = 2;
   Group by_channels;
@@ -142,9 +144,12 @@ TEST_CASE("without a profile the answer says what is assumed, and how to get one
 
 TEST_CASE("a partition of the user's is to be compared with what a search finds") {
   PlanAnswer answer = of_two(computing(1, 0), computing(1.9, 0));
+  answer.of.devices = 1;  // so that all advice stands on a line
   CHECK_FALSE(has(plan_answer(answer), "--partition auto"));
   answer.is_searched = false;
-  CHECK(has(plan_answer(answer), "--partition auto"));
+  CHECK(has(plan_answer(answer), "--partition auto searches for the fastest"));
+  answer.limits[0] = 1;
+  CHECK(has(plan_answer(answer), "--partition auto searches for one that fits"));
 }
 
 }  // namespace tessera::partitioner
