@@ -401,6 +401,7 @@ int run_plan(const PlanCommand& given) {
       command.partition, ranks_of(command), is_warned ? printed_messages() : SessionObserver());
   const bool is_planned = partitioner::is_plannable(run.network, cluster.size(), batch);
   if (!is_planned && (command.explain || command.regions || command.measures_kernels ||
+                      requested_replicas(command.partition).count > 1 ||
                       !frozen_layers(run.network).at_first.empty())) {
     partitioner::expect_plannable(run.network, cluster.size(), batch);
   }
