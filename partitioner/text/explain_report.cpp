@@ -48,10 +48,10 @@ std::string energy_line(const std::optional<StepEnergy>& energy) {
   if (!energy) {
     return "";
   }
-  return fmt::format("Predicted power: {} W; {} and {} J s per step{}\n",
+  return fmt::format("Predicted power: {} W; {} and {} s per step{}\n",
                      two_digits(energy->power_w()),
                      predicted_energy(energy->energy_j),
-                     two_digits(energy->energy_delay_js()),
+                     predicted_energy(energy->energy_delay_js()),
                      energy->estimated
                          ? fmt::format(" (estimated, +-{:g} %)",
                                        100 * energy->relative_error.value_or(kTableError))

@@ -64,7 +64,6 @@ refused_alone 'edited\.toml: .*10000 ranks|10000 ranks' plan "$model" --partitio
 sed 's/^ranks = 4$/ranks = 1000000/' "$partition" >"$folder/edited.toml"
 refused_alone 'edited\.toml:[0-9]+: `ranks` is 1000000, expected 1 to 10000' plan "$model" --partition "$folder/edited.toml"
 refused_alone '10000 ranks would take minutes' plan "$model" --grid 100x100 --ranks 10000
-refused_alone '1000 ranks would take minutes' plan "$model" --partition auto --ranks 1000
 { sed -n '1,/^ranks/p' "$partition"; perl -e 'print "[[group]]\nlayers = [$_, $_]\nranks = [0]\n" for 0 .. 19999'; } >"$folder/edited.toml"
 refused_alone 'edited\.toml: ' plan "$model" --partition "$folder/edited.toml"
 { sed -n '1,/^ranks/p' "$partition"; perl -e 'print "[[group]]\nlayers = [0, 7]\nranks = [", join(", ", 0 .. 99999), "]\n"'; } >"$folder/edited.toml"
