@@ -275,6 +275,7 @@ def main():
     parser.add_argument("--part", choices=["tuned", "kept", "all"], default="all", help="which pairs (default: all)")
     parser.add_argument("--models", metavar="DIR", type=pathlib.Path, help="write the model files of the random networks here")
     parser.add_argument("--clusters", metavar="DIR", type=pathlib.Path, help="write descriptions of the clusters here")
+    parser.add_argument("--tabs", action="store_true", help="print the rows with tabs between columns, without their names")
     parser.add_argument("--hash", action="store_true", help="print the SHA-256 of the list instead of the list")
     arguments = parser.parse_args()
     rows, texts = pairs()
@@ -285,7 +286,11 @@ def main():
             for name, text in files.items():
                 (folder / name).write_text(text)
     wanted = {"tuned": "no", "kept": "yes"}.get(arguments.part)
-    text = as_csv([row for row in rows if wanted in (None, row["kept"])])
+    rows = [row for row in rows if wanted in (None, row["kept"])]
+    text = as_csv(rows)
+    if arguments.tabs:
+        sys.stdout.write("".join("\t".join(str(row[field]) for field in FIELDS) + "\n" for row in rows))
+        return
     sys.stdout.write(hashlib.sha256(text.encode()).hexdigest() + "\n" if arguments.hash else text)
 
 

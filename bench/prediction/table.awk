@@ -53,7 +53,7 @@ function memory_error(key,    n, i, planned, peak, error, farthest) {
 function size_of(error) { return error < 0 ? -error : error }
 
 # summary(title, setting): of the partitions of a setting, or of all where it is empty.
-function summary(title, setting,    p, n, key, error, predicted, actual, memory, worst, worst_memory) {
+function summary(title, setting,    p, n, key, error, predicted, actual, memory, worst, worst_memory, right, right_memory) {
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
     if (!count[key] || (setting != "" && setting_of(key) != setting)) continue
@@ -64,9 +64,11 @@ function summary(title, setting,    p, n, key, error, predicted, actual, memory,
     memory[n] = size_of(memory_error(key))
     if (error[n] > worst) worst = error[n]
     if (memory[n] > worst_memory) worst_memory = memory[n]
+    right += error[n] <= 0.1
+    right_memory += memory[n] <= 0.05
   }
-  if (n) printf "| %s | %d | %s | %s | %s | %s | %s |\n", title, n, percent(middle(error, n)), percent(worst), spearman(predicted, actual, n),
-    percent(middle(memory, n)), percent(worst_memory)
+  if (n) printf "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", title, n, percent(middle(error, n)), percent(worst), percent(right / n),
+    spearman(predicted, actual, n), percent(middle(memory, n)), percent(worst_memory), percent(right_memory / n)
 }
 
 END {
@@ -79,8 +81,8 @@ END {
     printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", setting_of(key), get(key, "name"), ms(get(key, "predicted_s")), spread(key), percent(error_of(key)),
       mib(largest(get(key, "planned_bytes"))), mib(largest(get(key, "peak_bytes"))), count[key] ? percent(memory_error(key)) : ""
   }
-  print "\n| setting | partitions | median error | largest | Spearman's rank correlation | memory: median error | largest |"
-  print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+  print "\n| setting | partitions | median error | largest | within 10 % | Spearman's rank correlation | memory: median error | largest | within 5 % |"
+  print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (s = 1; s <= setting_count; ++s) summary(settings[s], settings[s])
   summary("all", "")
   printf "\nHighest load average before a measurement: %.2f\n", load
