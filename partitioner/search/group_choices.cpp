@@ -13,6 +13,8 @@ namespace tessera::partitioner {
 
 namespace {
 
+constexpr std::size_t kFewDevices = 8;  // of which ways are told apart by what each takes
+
 GroupChoice shifted(GroupChoice choice, int layers) {
   choice.group.first += layers;
   choice.group.last += layers;
@@ -121,6 +123,15 @@ std::vector<double> computing_watts(const ClusterProfile& cluster) {
 }
 
 }  // namespace
+
+void LeastBytes::add(const LeastBytes& other) {
+  for (const auto list : {&LeastBytes::fixed, &LeastBytes::kept}) {
+    (this->*list).resize((other.*list).size());
+    for (std::size_t rank = 0; rank < (other.*list).size(); ++rank) {
+      (this->*list)[rank] += (other.*list)[rank];
+    }
+  }
+}
 
 GroupChoices::GroupChoices(const Network& network,
                            const ClusterProfile& cluster,
@@ -387,6 +398,9 @@ void GroupChoices::count_memory(const GroupGeometry& geometry, GroupChoice& choi
     choice.load = load.lasting;
     choice.fixed = load.fixed;
     choice.for_a_moment = load.for_a_moment;
+    if (limits_.size() <= kFewDevices) {
+      choice.least = {load.least_fixed, load.least_kept};
+    }
   }
 }
 

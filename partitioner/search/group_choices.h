@@ -34,6 +34,14 @@ struct ChoiceName {
 };
 using Shortlist = std::vector<std::set<ChoiceName>>;  // by first layer
 
+// Bytes of each rank that any plan takes, see GroupLoad; they add up from group to group.
+struct LeastBytes {
+  std::vector<Index> fixed = {};
+  std::vector<Index> kept = {};
+
+  void add(const LeastBytes& other);
+};
+
 struct GroupChoice {
   ChoiceName name;
   Group group;
@@ -43,6 +51,7 @@ struct GroupChoice {
   double load = 0;         // its permanent memory as a share of the fullest device's, approximately
   double fixed = 0;        // of it what is there throughout a step
   double for_a_moment = 0;        // ... and beside all that in its backward pass
+  LeastBytes least;               // that any plan with it takes; of few devices
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
 

@@ -127,6 +127,7 @@ class GroupBytes {
   // About what the group adds to any plan, from the forward to the backward pass.
   [[nodiscard]] Index lasting(std::size_t rank) const { return fixed(rank) + kept_[rank]; }
   [[nodiscard]] Index fixed(std::size_t rank) const { return fixed_[rank].total(); }
+  [[nodiscard]] Index held(std::size_t rank) const { return held_[rank]; }
   [[nodiscard]] Index for_a_moment(std::size_t rank) const {
     return moment_[rank] + scratch_[rank];
   }
@@ -301,6 +302,8 @@ GroupLoad group_load(const Network& network,
     load.lasting = std::max(load.lasting, share(bytes.lasting(rank), limits[rank]));
     load.fixed = std::max(load.fixed, share(bytes.fixed(rank), limits[rank]));
     load.for_a_moment = std::max(load.for_a_moment, share(bytes.for_a_moment(rank), limits[rank]));
+    load.least_fixed.push_back(bytes.fixed(rank));
+    load.least_kept.push_back(group.recompute ? 0 : bytes.held(rank));
   }
   return load;
 }

@@ -21,6 +21,10 @@ struct GroupLoad {
   double lasting = 0;       // parameters, messages, and what is kept for the backward pass
   double fixed = 0;         // of it what is there throughout a step: all but what is kept
   double for_a_moment = 0;  // gradients of maps, what is computed again, and scratch
+  // Bytes of each rank that any plan with this group takes: throughout a step, and beside that from
+  // the end of the forward pass on. They add up from group to group.
+  std::vector<Index> least_fixed = {};
+  std::vector<Index> least_kept = {};
 };
 [[nodiscard]] GroupLoad group_load(const Network& network,
                                    const GroupGeometry& group,

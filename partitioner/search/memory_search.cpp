@@ -8,7 +8,8 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planned to be sure
+constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planned to be sure, or
+                                            // more where that takes little time
 constexpr double kHighestPrice = 1000;      // of all memory of a device, in steps
 // From one state to another, after which a search under limits is content with what it has: some
 // seconds. Small problems take far fewer.
@@ -209,7 +210,7 @@ std::size_t MemorySearch::few_checks() const {
 void MemorySearch::add_all_faster(std::vector<Partition>& best) {
   const double best_s = best.empty() ? kInfiniteRate : figures_.seconds_of(best.front());
   const auto faster = by_limits().faster_than(best_s);
-  complete_ = faster.all && faster.partitions.size() <= kMostChecks;
+  complete_ = faster.all && faster.partitions.size() <= std::max(kMostChecks, few_checks());
   if (!*complete_) {
     return;
   }

@@ -38,7 +38,8 @@ PartitionSearch::PartitionSearch(const Network& network,
       choices_(network, cluster, options, scope_, limits),
       all_(choices_by_first_layer(choices_, network.size())),
       bounds_(all_),
-      exchanges_(network, cluster, options, scope_, choices_.regions(), std::move(limits)) {
+      exchanges_(network, cluster, options, scope_, choices_.regions(), limits),
+      limits_(std::move(limits)) {
   for (const auto& choices : all_) {
     effort_.groups += static_cast<Index>(choices.size());
   }
@@ -73,6 +74,7 @@ PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
   best_ = seconds * (1 - kRounding);
   slack_ = 1;
   keeps_all_ = true;
+  count_least_rest();
   bounds_.begin(prices_, keeps_all_);
   bounds_.drop_above(limit());
   bounds_.count_last_map(exchanges_, limit());
@@ -198,11 +200,48 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
     for (const int from : ways) {
       const double price = way(from).price + step;
       const MemoryLoad load = way(from).load.with(*choice, reads.load);
-      if (!is_too_expensive(price + rest) && !bounds_.takes_too_much(load, *choice)) {
-        add_way({price, from, number, way(from).groups + 1, load}, there);
+      if (is_too_expensive(price + rest) || bounds_.takes_too_much(load, *choice)) {
+        continue;
+      }
+      LeastBytes taken;
+      if (keeps_all_) {
+        taken = way(from).least;
+        taken.add(choice->least);
+        if (!can_fit(taken, choice->group.last + 1)) {
+          continue;
+        }
+      }
+      add_way({price, from, number, way(from).groups + 1, load, std::move(taken)}, there);
+    }
+  }
+}
+
+// What the rest of a plan takes on each rank, whatever it is.
+void PartitionSearch::count_least_rest() {
+  least_rest_.assign(all_.size() + 1, std::vector<Index>(limits_.size()));
+  for (std::size_t first = all_.size(); first-- > 0;) {
+    std::vector<Index>& rest = least_rest_[first];
+    std::fill(rest.begin(), rest.end(), std::numeric_limits<Index>::max());
+    for (const GroupChoice& choice : all_[first]) {
+      const auto& after = least_rest_[static_cast<std::size_t>(choice.group.last) + 1];
+      for (std::size_t rank = 0; rank < rest.size(); ++rank) {
+        const Index own = choice.least.fixed.empty() ? 0 : choice.least.fixed[rank];
+        const bool has_rest = after[rank] < std::numeric_limits<Index>::max();
+        rest[rank] = has_rest ? std::min(rest[rank], own + after[rank]) : rest[rank];
       }
     }
   }
+}
+
+// Whether a plan that takes this up to layer `next` may stay within the limits.
+bool PartitionSearch::can_fit(const LeastBytes& least, int next) const {
+  const std::vector<Index>& rest = least_rest_[static_cast<std::size_t>(next)];
+  for (std::size_t rank = 0; rank < least.fixed.size(); ++rank) {
+    if (least.fixed[rank] + least.kept[rank] > limits_[rank] - rest[rank]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Whether none of the ways takes less memory.

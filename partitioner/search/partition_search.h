@@ -59,6 +59,7 @@ class PartitionSearch {
     int choice = -1;  // of those that begin where `from` ends
     int groups = 0;
     MemoryLoad load = {};
+    LeastBytes least = {};  // where all ways are kept
   };
 
   [[nodiscard]] const Way& way(int number) const { return ways_[static_cast<std::size_t>(number)]; }
@@ -75,6 +76,8 @@ class PartitionSearch {
   [[nodiscard]] State first_state();
   void append_groups(int first, const State& state, const std::vector<int>& ways);
   void add_way(const Way& way, std::vector<int>& there);
+  [[nodiscard]] bool can_fit(const LeastBytes& least, int next) const;
+  void count_least_rest();
   [[nodiscard]] bool is_smallest(const Way& way, const std::vector<int>& there) const;
   // The price and load of all maps that a group reads.
   [[nodiscard]] ExchangePrices::Exchange reads_of(const State& state,
@@ -92,6 +95,9 @@ class PartitionSearch {
   std::vector<std::vector<GroupChoice>> all_;  // by first layer
   ChoiceBounds bounds_;
   ExchangePrices exchanges_;
+  std::vector<Index> limits_;
+  // By layer: what any rest of a plan takes from it on, throughout a step. Where all ways are kept.
+  std::vector<std::vector<Index>> least_rest_;
   SearchPrices prices_;
   Shortlist* within_ = nullptr;  // where choices are noted that are of use
   bool keeps_all_ = false;       // ways to a state and variants of groups, beaten or not
