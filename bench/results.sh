@@ -24,7 +24,7 @@ note_command() {
   while [ $# -gt 0 ]; do
     case $1 in
       --commit-results) shift && continue ;;
-      --out | --figure | --results | --program) shift "$(($# < 2 ? $# : 2))" && continue ;;
+      --out | --figure | --results | --program | --before) shift "$(($# < 2 ? $# : 2))" && continue ;;
       *[!-A-Za-z0-9_./=@,:+%]* | '') command_line+=" '$1'" ;;
       *) command_line+=" $1" ;;
     esac

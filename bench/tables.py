@@ -401,10 +401,11 @@ def search():
         found.setdefault(tuple(row[key] for key in ("model", "pixels", "devices", "kinds")), {})[row["program"]] = row
     rows = []
     for what, programs in found.items():
-        now, before = programs["now"], programs.get("before")
-        told = "" if before is None else figures(float(before["seconds"])) if before["seconds"] else "refused, or beyond the limit"
-        rows.append([*what, told, figures(float(now["seconds"])), round(int(now["peak_kib"]) / 1024), figures(float(now["step_s"]))])
-    return table(["<model", "pixels", "devices", "kinds", "before, s", "search, s", "peak, MiB", "step, s"], rows) + origin_words(path)
+        took = {name: figures(float(row["seconds"])) if row["seconds"] else "none" for name, row in programs.items()}
+        now = programs["now"]
+        numbers = [round(int(now["peak_kib"]) / 1024), figures(float(now["step_s"]))] if now["seconds"] else ["", ""]
+        rows.append([*what, took.get("before", ""), took["now"], *numbers])
+    return table(["<model", "pixels", "devices", "kinds", "before, s", "processor time, s", "peak, MiB", "step, s"], rows) + origin_words(path)
 
 
 MEMORY_NAMES = {"tessera": "Tessera", "tessera-least": "Tessera, `--objective memory`", "torch": "PyTorch, the better memory format", "darknet": "Darknet (Debian's)"}

@@ -20,7 +20,7 @@ show_help() {
   cat <<HELP
 Usage: bench/planner/search.sh [OPTION...]
 
-The time that \`tessera plan --partition auto\` takes, its peak memory and the step that it predicts, on one core, for clusters of many
+The processor time that \`tessera plan --partition auto\` takes, its peak memory and the step that it predicts, for clusters of many
 devices. Devices are Raspberry Pi 3 of several speeds, from as it is to twice as fast, on links of 100 Mbit/s. Writes a line of CSV for
 each. Debian's package darknet has YOLOv2's model file.
 
@@ -60,9 +60,9 @@ describe() {
 # search NAME PROGRAM MODEL SIDE CLUSTER: adds a row; without numbers where the program refuses or takes too long.
 search() {
   local name=$1 binary=$2 model=$3 side=$4 cluster=$5 seconds_taken= peak= step=
-  if taskset -c 0 timeout "$seconds" /usr/bin/time -o "$scratch/time" -f '%e %M' "$binary" plan "$model" --size "${side}x$side" \
+  if taskset -c 0 timeout "$seconds" /usr/bin/time -o "$scratch/time" -f '%U %S %M' "$binary" plan "$model" --size "${side}x$side" \
     --batch "$batch" --partition auto --cluster "$scratch/$cluster.toml" --json >"$scratch/plan.json" 2>"$scratch/log"; then
-    read -r seconds_taken peak <"$scratch/time"
+    read -r seconds_taken peak < <(awk '{ print $1 + $2, $3 }' "$scratch/time")
     step=$(sed -n 's/.*"step_s": *\([0-9.e+-]*\).*/\1/p' "$scratch/plan.json" | head -n 1)
   else
     say "$name, $model, $side, $cluster: $(grep -v '^$' "$scratch/log" | tail -n 1)"
