@@ -390,7 +390,8 @@ def scale():
         first.setdefault(row["pixels"], step_s)
         shares = [float(row[part]) if part in row else float(row[part + "_s"]) / step_s for part in parts]
         speed_up_text = row.get("speed_up") or figures(first[row["pixels"]] / step_s)
-        rows.append([row["pixels"], row["devices"], figures(step_s), speed_up_text, *map(percent, shares), row["planning_s"]])
+        if row["devices"] in ("1", "16", "64", "128", "256", "1024", "4096"):
+            rows.append([row["pixels"], row["devices"], figures(step_s), speed_up_text, *map(percent, shares), f"{float(row['planning_s']):.1f}"])
     return table(["pixels", "devices", "step, s", "speed-up", "computing", "maps", "statistics", "gradients", "idle", "planning, s"], rows) + origin_words(path)
 
 

@@ -45,14 +45,14 @@ HYDRA_HOST_FILE="$folder/hosts" works 1 plan models/yolov2-early.cfg --partition
 expect 'the profile beside the host file' same_bytes "$folder/plan.json" "$folder/out"
 
 # A thousand devices: what is decided, without the whole plan.
-works 1 plan models/lenet5.cfg --partition auto --ranks 1000 --json --save "$folder/thousand.toml"
+works 1 plan models/yolov2-early.cfg --size 96x96 --partition auto --ranks 1000 --json --save "$folder/thousand.toml"
 expect 'it is JSON' valid_json "$folder/out" whole
 expect 'memory of each device is estimated' test "$(grep -o '"memory_bytes":\[[^]]*' "$folder/out" | tr , '\n' | wc -l)" -eq 1000
 expect 'a step is predicted' grep -qE '"step_s":[0-9]' "$folder/out"
 expect 'the partition is saved' grep -q '^ranks = 1000' "$folder/thousand.toml"
-works 1 plan models/lenet5.cfg --partition auto --ranks 1000
+works 1 plan models/yolov2-early.cfg --size 96x96 --partition auto --ranks 1000
 expect 'it says what it leaves out' grep -q 'memory is estimated' "$folder/out"
-refused_alone '1000 ranks would take minutes' plan models/lenet5.cfg --partition auto --ranks 1000 --explain
+refused_alone '1000 ranks would take minutes' plan models/yolov2-early.cfg --size 96x96 --partition auto --ranks 1000 --explain
 
 # Memory: what is planned stays below the limit, and the least is less than the fastest takes.
 works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 2 --json
