@@ -283,7 +283,7 @@ def scale(path):
     axes[0, 0].plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)))
     axes[0, 0].set(title="Predicted speed-up over one device", xlabel="devices", ylabel="times as fast")
     axes[0, 1].set(title="Time that planning takes", xlabel="devices", ylabel="s")
-    ticks = [2**power for power in range(int(math.log2(most)) + 1)]
+    ticks = [4**power for power in range(int(math.log(most, 4) + 1e-9) + 1)]
     for axis in axes[0]:
         axis.set(xscale="log", yscale="log")
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
