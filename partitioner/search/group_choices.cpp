@@ -13,7 +13,7 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr std::size_t kFewDevices = 8;  // of which ways are told apart by what each takes
+constexpr std::size_t kMostToldApart = 8;  // devices, of whose plans least bytes are kept
 
 GroupChoice shifted(GroupChoice choice, int layers) {
   choice.group.first += layers;
@@ -398,7 +398,7 @@ void GroupChoices::count_memory(const GroupGeometry& geometry, GroupChoice& choi
     choice.load = load.lasting;
     choice.fixed = load.fixed;
     choice.for_a_moment = load.for_a_moment;
-    if (limits_.size() <= kFewDevices) {
+    if (limits_.size() <= kMostToldApart) {
       choice.least = {load.least_fixed, load.least_kept};
     }
   }

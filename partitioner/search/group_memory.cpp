@@ -349,6 +349,12 @@ std::vector<MemoryUse> estimated_memory_of_ranks(const Network& network,
       owned[map] = geometry.tiles_of(map);
     }
   }
+  if (const auto reader = options.reader.single_rank()) {
+    MemoryUse& use = uses[static_cast<std::size_t>(*reader)];
+    use.pictures = options.memory.picture_batches * options.memory.scalar_bytes *
+                   whole_map(network, kImage, options.batch).volume();
+    use.decoding = options.memory.decoding_bytes;
+  }
   return uses;
 }
 

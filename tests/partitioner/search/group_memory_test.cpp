@@ -50,3 +50,23 @@ TEST_CASE("what a search estimates of memory is about what is planned") {
     CHECK(estimated <= 1.3 * planned);
   }
 }
+
+TEST_CASE("who reads for all has the pictures of all") {
+  const Network network = read_model(TESSERA_SOURCE_DIR "/models/lenet5.cfg").network;
+  SearchOptions options;
+  options.batch = 4;
+  options.reader = Reader::rank(1);
+  options.memory.picture_batches = 2;
+  options.memory.decoding_bytes = 1000;
+  Shorthand shorthand;
+  shorthand.grid_rows = 2;
+  shorthand.ranks = 2;
+  shorthand.reader = options.reader;
+  const Partition partition = make_partition(network, shorthand);
+  const auto planned = searched_memory(network, equal_devices({.count = 2}), options, partition);
+  const auto estimated = estimated_memory_of_ranks(network, partition, options);
+  for (const std::size_t rank : {0U, 1U}) {
+    CHECK(estimated[rank].pictures == planned[rank].pictures);
+    CHECK(estimated[rank].decoding == planned[rank].decoding);
+  }
+}
