@@ -88,16 +88,12 @@ double loss_seconds(const ClusterProfile& cluster) {
 // One group, or some ranks of it.
 class GroupCosts::Adder {
  public:
-  // `ranks` and `whole` as for least(); null: all there are.
-  Adder(GroupCosts& costs,
-        const GroupGeometry& group,
-        const std::vector<int>* ranks,
-        const WholeGroup* whole)
+  // `some` as for least(); null: all there are.
+  Adder(GroupCosts& costs, const GroupGeometry& group, const SomeRanks* some)
       : costs_(costs),
         network_(costs.network_),
         group_(group),
-        ranks_(ranks),
-        whole_(whole),
+        some_(some),
         again_(recomputed_work(network_, group)),
         load_(costs.load_),
         segments_(group.ranks()) {
@@ -129,10 +125,7 @@ class GroupCosts::Adder {
 
  private:
   [[nodiscard]] ReductionSeconds reduction() {
-    if (whole_ != nullptr) {
-      return costs_.reduction_of(*whole_);
-    }
-    return costs_.reduction_seconds(group_);
+    return some_ == nullptr ? costs_.reduction_seconds(group_) : costs_.reduction_of(*some_);
   }
 
   std::vector<LayerSeconds> seconds_of_ranks(int layer) {
@@ -141,7 +134,7 @@ class GroupCosts::Adder {
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
       const Tile& tile = tiles[rank];
-      const int device = ranks_ == nullptr ? static_cast<int>(rank) : (*ranks_)[rank];
+      const int device = some_ == nullptr ? static_cast<int>(rank) : some_->ranks[rank];
       const LayerSeconds all = costs_.times_.seconds(layer, device, tile.computed, tile.backward);
       RankSeconds& sum = cost_.ranks[rank];
       sum.forward_s += all.forward_s;
@@ -176,8 +169,8 @@ class GroupCosts::Adder {
 
   // 0 where nothing is sent.
   double statistics_seconds(int layer, Region Tile::*contributes, Index numbers) {
-    if (whole_ != nullptr) {
-      return costs_.statistics_of(*whole_, layer, numbers);
+    if (some_ != nullptr) {
+      return costs_.statistics_of(*some_, layer, numbers);
     }
     load_.clear();
     add_statistics(group_.tiles_of(layer), contributes, numbers, load_);
@@ -211,7 +204,7 @@ class GroupCosts::Adder {
   }
 
   void reduce_to_owners(const OwnerReduction& reduction) {
-    if (ranks_ != nullptr) {
+    if (some_ != nullptr) {
       return;
     }
     load_.clear();
@@ -227,8 +220,7 @@ class GroupCosts::Adder {
   GroupCosts& costs_;
   const Network& network_;
   const GroupGeometry& group_;
-  const std::vector<int>* ranks_;
-  const WholeGroup* whole_;
+  const SomeRanks* some_;
   std::vector<RecomputedLayer> again_;
   TransferLoad& load_;
   Segments segments_;
@@ -247,11 +239,11 @@ GroupCosts::GroupCosts(const Network& network,
       load_(cluster) {}
 
 GroupCost GroupCosts::inner(const GroupGeometry& group) {
-  return Adder(*this, group, nullptr, nullptr).compute();
+  return Adder(*this, group, nullptr).compute();
 }
 
-GroupCost GroupCosts::least(const SomeRanks& some, const WholeGroup& whole) {
-  return Adder(*this, some.geometry, &some.ranks, &whole).compute();
+GroupCost GroupCosts::least(const SomeRanks& some) {
+  return Adder(*this, some.geometry, &some).compute();
 }
 
 namespace {
@@ -292,9 +284,9 @@ std::vector<Index> key_of(std::initializer_list<Index> numbers, const std::vecto
 }  // namespace
 
 // Ranks send what they know of channels to those that have the same ones.
-double GroupCosts::statistics_of(const WholeGroup& whole, int layer, Index numbers) {
-  const ChannelPart part = largest_part(whole.group, whole.cuts.back());
-  const MapCut& cut = whole.cuts[static_cast<std::size_t>(layer - whole.group.first)];
+double GroupCosts::statistics_of(const SomeRanks& some, int layer, Index numbers) {
+  const ChannelPart part = largest_part(some.group, some.cuts.back());
+  const MapCut& cut = some.cuts[static_cast<std::size_t>(layer - some.group.first)];
   const double bytes = statistics_bytes(numbers, part.channels(cut).size());
   const auto [found, is_new] =
       whole_statistics_.try_emplace(key_of({static_cast<Index>(bytes)}, part.ranks), 0);
@@ -307,17 +299,17 @@ double GroupCosts::statistics_of(const WholeGroup& whole, int layer, Index numbe
 }
 
 // As if each rank had one cell of every map.
-GroupCosts::ReductionSeconds GroupCosts::reduction_of(const WholeGroup& whole) {
-  const auto [first, last] = std::pair(whole.group.first, whole.group.last);
-  const ChannelPart part = largest_part(whole.group, whole.cuts.back());
-  const Range channels = part.channels(whole.cuts.back());
+GroupCosts::ReductionSeconds GroupCosts::reduction_of(const SomeRanks& some) {
+  const auto [first, last] = std::pair(some.group.first, some.group.last);
+  const ChannelPart part = largest_part(some.group, some.cuts.back());
+  const Range channels = part.channels(some.cuts.back());
   const auto [found, is_new] = whole_reductions_.try_emplace(
       key_of({first, last, channels.begin, channels.end}, part.ranks));
   if (is_new) {
     GroupGeometry geometry;
     geometry.first = first;
     geometry.last = last;
-    for (const MapCut& cut : whole.cuts) {
+    for (const MapCut& cut : some.cuts) {
       const Region cell{{0, 1}, part.channels(cut), {0, 1}, {0, 1}};
       auto& tiles = geometry.tiles.emplace_back(cluster_.devices.size());
       for (const int rank : part.ranks) {

@@ -121,20 +121,18 @@ class GroupCosts {
 
   [[nodiscard]] GroupCost inner(const GroupGeometry& group);
 
-  // Some ranks of a group and their geometry, see group_geometry_of().
+  // Some ranks of a group: their geometry, see group_geometry_of(), and the cuts of all its layers,
+  // see cuts_of_group().
   struct SomeRanks {
     const std::vector<int>& ranks;
     const GroupGeometry& geometry;
-  };
-  // All of it, and the cuts of its layers, see cuts_of_group().
-  struct WholeGroup {
     const Group& group;
     const std::vector<MapCut>& cuts;
   };
   // What the group costs at least, since it costs these ranks so much; batch statistics and the
   // reduction of gradients are those of all ranks that have the same channels. No part of a cut may
   // be empty, and no rank compute other channels than its own.
-  [[nodiscard]] GroupCost least(const SomeRanks& some, const WholeGroup& whole);
+  [[nodiscard]] GroupCost least(const SomeRanks& some);
 
  private:
   class Adder;
@@ -147,8 +145,8 @@ class GroupCosts {
   };
   [[nodiscard]] ReductionSeconds reduction_seconds(const GroupGeometry& group);
   [[nodiscard]] ReductionSeconds computed_reduction(const GroupGeometry& group);
-  [[nodiscard]] ReductionSeconds reduction_of(const WholeGroup& whole);
-  [[nodiscard]] double statistics_of(const WholeGroup& whole, int layer, Index numbers);
+  [[nodiscard]] ReductionSeconds reduction_of(const SomeRanks& some);
+  [[nodiscard]] double statistics_of(const SomeRanks& some, int layer, Index numbers);
 
   const Network& network_;
   const GradientReduction& gradient_reduction_;

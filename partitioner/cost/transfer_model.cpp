@@ -100,6 +100,20 @@ double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parce
   return parcel.messages * device.message_s + parcel.bytes / device.copied_bytes_per_s;
 }
 
+void TransferSeconds::add(const DeviceProfile& device, const Flow& out, const Flow& in) {
+  const auto processor_s = [&device](const Flow& flow) {
+    return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
+  };
+  pack_s_ = std::max(pack_s_, processor_s(out));
+  unpack_s_ = std::max(unpack_s_, processor_s(in));
+  wire_s_ = std::max(
+      {wire_s_, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});
+}
+
+double TransferSeconds::total(double link_s, double latency_s) const {
+  return pack_s_ + std::max(wire_s_, link_s) + latency_s + unpack_s_;
+}
+
 TransferLoad::TransferLoad(const ClusterProfile& cluster)
     : cluster_(&cluster), interfaces_(cluster.devices.size()) {
   const auto outruns_links = [&cluster](const DeviceProfile& device) {
@@ -212,22 +226,11 @@ double TransferLoad::seconds(Flow Interface::*sent,
                              Flow Interface::*received,
                              double link_s,
                              double latency_s) const {
-  double pack_s = 0;
-  double unpack_s = 0;
-  double wire_s = link_s;
+  TransferSeconds transfers;
   for (std::size_t rank = 0; rank < interfaces_.size(); ++rank) {
-    const DeviceProfile& device = cluster_->devices[rank];
-    const Flow& out = interfaces_[rank].*sent;
-    const Flow& in = interfaces_[rank].*received;
-    const auto processor_s = [&device](const Flow& flow) {
-      return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
-    };
-    pack_s = std::max(pack_s, processor_s(out));
-    unpack_s = std::max(unpack_s, processor_s(in));
-    wire_s = std::max(
-        {wire_s, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});
+    transfers.add(cluster_->devices[rank], interfaces_[rank].*sent, interfaces_[rank].*received);
   }
-  return pack_s + wire_s + latency_s + unpack_s;
+  return transfers.total(link_s, latency_s);
 }
 
 const char* name_of(AllReduceAlgorithm algorithm) {

@@ -21,6 +21,30 @@ struct Parcel {
 // Processor time of a parcel at either end.
 [[nodiscard]] double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel);
 
+// Messages that an interface sends, or receives.
+struct Flow {
+  double bytes = 0;
+  double messages = 0;
+
+  void add(const Flow& other) {
+    bytes += other.bytes;
+    messages += other.messages;
+  }
+};
+
+// Seconds of a set of messages, by what each device sends and receives.
+class TransferSeconds {
+ public:
+  void add(const DeviceProfile& device, const Flow& out, const Flow& in);
+  // `link_s`: of the busiest link.
+  [[nodiscard]] double total(double link_s, double latency_s) const;
+
+ private:
+  double pack_s_ = 0;
+  double unpack_s_ = 0;
+  double wire_s_ = 0;
+};
+
 // What a set of messages amounts to. The time of a set is
 //   slowest packing + busiest interface or link + largest latency + slowest unpacking:
 // exact where no interface carries more than one message at a time.
@@ -46,15 +70,6 @@ class TransferLoad {
   [[nodiscard]] bool has_pairs() const { return !pair_bytes_.empty(); }
 
  private:
-  struct Flow {
-    double bytes = 0;
-    double messages = 0;
-
-    void add(const Flow& other) {
-      bytes += other.bytes;
-      messages += other.messages;
-    }
-  };
   struct Interface {
     Flow out;
     Flow in;

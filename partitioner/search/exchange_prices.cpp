@@ -10,10 +10,9 @@ namespace tessera::partitioner {
 
 namespace {
 
-// What parts of a dimension meet of others: cells, and how many of them. Of all dimensions
-// together: bytes, and messages.
+// What a part of a dimension meets of others: cells, and how many parts.
 struct Meeting {
-  double amount = 0;
+  double cells = 0;
   double parts = 0;
 };
 
@@ -24,7 +23,7 @@ std::vector<Meeting> meetings(const std::vector<Range>& parts, const std::vector
     Meeting& meeting = result.emplace_back();
     for (const Range& other : others) {
       const Index shared = intersect(part, other).size();
-      meeting.amount += static_cast<double>(shared);
+      meeting.cells += static_cast<double>(shared);
       meeting.parts += shared > 0 ? 1 : 0;
     }
   }
@@ -32,42 +31,20 @@ std::vector<Meeting> meetings(const std::vector<Range>& parts, const std::vector
 }
 
 // Of a rank at this place, less the bytes that it has itself.
-Meeting product_at(const std::array<std::vector<Meeting>, 4>& dimensions,
-                   const std::array<int, 4>& place,
-                   double own_bytes) {
+Flow flow_at(const std::array<std::vector<Meeting>, 4>& dimensions,
+             const std::array<int, 4>& place,
+             double own_bytes) {
   if (place.front() < 0) {
     return {};
   }
-  Meeting product{kScalarBytes, 1};
+  Flow flow{kScalarBytes, 1};
   for (std::size_t d = 0; d < place.size(); ++d) {
     const Meeting& meeting = dimensions[d][static_cast<std::size_t>(place[d])];
-    product.amount *= meeting.amount;
-    product.parts *= meeting.parts;
+    flow.bytes *= meeting.cells;
+    flow.messages *= meeting.parts;
   }
-  return {product.amount - own_bytes, product.parts - (own_bytes > 0 ? 1 : 0)};
+  return {flow.bytes - own_bytes, flow.messages - (own_bytes > 0 ? 1 : 0)};
 }
-
-// Messages that all start together, as TransferLoad adds them up.
-class TransferSeconds {
- public:
-  void add(const DeviceProfile& device, const Meeting& out, const Meeting& in) {
-    const auto processor_s = [&device](const Meeting& messages) {
-      return messages.parts * device.message_s + messages.amount / device.copied_bytes_per_s;
-    };
-    pack_s_ = std::max(pack_s_, processor_s(out));
-    unpack_s_ = std::max(unpack_s_, processor_s(in));
-    wire_s_ = std::max(
-        {wire_s_, out.amount / device.send_bytes_per_s, in.amount / device.receive_bytes_per_s});
-  }
-  [[nodiscard]] double total(double latency_s) const {
-    return pack_s_ + wire_s_ + unpack_s_ + (wire_s_ > 0 ? latency_s : 0);
-  }
-
- private:
-  double pack_s_ = 0;
-  double unpack_s_ = 0;
-  double wire_s_ = 0;
-};
 
 }  // namespace
 
@@ -112,15 +89,17 @@ ExchangeSeconds ExchangePrices::product_seconds(int owned, int required) const {
   }
   TransferSeconds forward;
   TransferSeconds backward;
+  double latency_s = 0;
   for (std::size_t at = 0; at < owner.places.size(); ++at) {
     const double own = region_bytes(intersect(regions_.at(owned)[at], regions_.at(required)[at]));
-    const Meeting out = product_at(sent, owner.places[at], own);
-    const Meeting in = product_at(received, reader.places[at], own);
+    const Flow out = flow_at(sent, owner.places[at], own);
+    const Flow in = flow_at(received, reader.places[at], own);
     const DeviceProfile& here = cluster_.devices[device(at)];
     forward.add(here, out, in);
     backward.add(here, in, out);
+    latency_s = out.messages + in.messages > 0 ? cluster_.link.latency_s : latency_s;
   }
-  return {forward.total(cluster_.link.latency_s), backward.total(cluster_.link.latency_s)};
+  return {forward.total(0, latency_s), backward.total(0, latency_s)};
 }
 
 // At least, where only some ranks are looked at.

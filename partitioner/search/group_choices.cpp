@@ -266,12 +266,11 @@ GroupChoice GroupChoices::least_choice(const Group& group, const std::vector<Map
   ranks.push_back(busy_rank(network_, group, options_.batch));
   sort_unique(ranks);
   const GroupGeometry geometry = group_geometry_of(network_, group, ranks, options_.batch);
-  const GroupCosts::WholeGroup whole{group, cuts};
-  GroupCost cost = costs_.least({ranks, geometry}, whole);
+  GroupCost cost = costs_.least({ranks, geometry, group, cuts});
   if (has_redundant_backward(geometry)) {
     const GroupGeometry reducing =
         group_geometry_of(network_, reducing_to_owners(group), ranks, options_.batch);
-    GroupCost reduced = costs_.least({ranks, reducing}, whole);
+    GroupCost reduced = costs_.least({ranks, reducing, group, cuts});
     if (reduced.total(options_.cost.passes) < cost.total(options_.cost.passes)) {
       cost = std::move(reduced);
     }
