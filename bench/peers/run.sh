@@ -16,6 +16,7 @@ program=build/release/tessera
 out=runs/peers.csv
 python=/usr/bin/python3
 any_blas=no
+torch_root=
 
 figure=runs/peers.svg
 table=
@@ -23,6 +24,8 @@ results=bench/peers/peers # where --commit-results copies them
 figure_of=$results        # results that are kept with a figure
 # shellcheck source=bench/results.sh
 . bench/results.sh
+# shellcheck source=bench/peers/inside.sh
+. bench/peers/inside.sh
 
 show_help() {
   cat <<HELP
@@ -41,6 +44,7 @@ two cores; the machine should be otherwise idle.
   --rounds N            default: $rounds
   --steps N             steps per round, of which the median counts; default: $steps
   --darknet-rounds N    rounds with Darknet, one step each, since it is slow; 0: none; default: $darknet_rounds
+  --torch-root DIR      also PyTorch of the Debian that bench/peers/torch_root.sh installed in DIR; needs root
   --any-blas            run even if PyTorch would use the reference BLAS, which is many times slower than others
   --program FILE        default: $program
   --out CSV             where measurements are written; default: $out
@@ -70,11 +74,6 @@ own_flag() {
   fi
 }
 
-# tuned COMMAND...: with an allocator that keeps what a step frees.
-tuned() {
-  env MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=67108864 "$@"
-}
-
 # choose_kernels MODEL BATCH THREADS [--size HxW]: those that are the fastest here, into the file $partition.
 choose_kernels() {
   local model=$1 batch=$2 count=$3
@@ -82,19 +81,25 @@ choose_kernels() {
   OMP_NUM_THREADS=$count "$program" plan "$model" --batch "$batch" --grid 1x1 --kernels measured --save "$partition" "$@" >/dev/null
 }
 
-# step PEER MODEL BATCH THREADS [--size HxW]: prints a line of JSON.
+# step PEER MODEL BATCH THREADS [--size HxW]: prints a line of JSON. In a shell of its own: exports.
 step() {
   local peer=$1 model=$2 batch=$3 count=$4
   shift 4
-  local torch=("$python" bench/peers/torch_step.py "$model" --batch "$batch" --threads "$count" --steps "$steps" --json "$@")
+  local torch=("$python" bench/peers/torch_step.py) options=(--batch "$batch" --threads "$count" --steps "$steps" --json "$@")
   export OMP_NUM_THREADS=$count
+  if [[ $peer == torch-root* ]]; then
+    cp "$model" "$scratch"
+    model=$scratch/$(basename "$model")
+    torch=(in_root "$torch_root" python3 bench/peers/torch_step.py)
+  fi
+  [[ $peer != *-channels-last* ]] || options+=(--channels-last)
+  if [[ $peer == *-tuned ]]; then # an allocator that keeps what a step frees
+    export MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=67108864
+  fi
   case $peer in
-    tessera) "$program" time "$model" --batch "$batch" --threads "$count" --steps "$steps" --json "$@" ;;
-    tessera-measured) "$program" time "$model" --batch "$batch" --threads "$count" --steps "$steps" --json --partition "$partition" "$@" ;;
-    torch) "${torch[@]}" ;;
-    torch-tuned) tuned "${torch[@]}" ;;
-    torch-channels-last) "${torch[@]}" --channels-last ;;
-    torch-channels-last-tuned) tuned "${torch[@]}" --channels-last ;;
+    tessera) "$program" time "$model" "${options[@]}" ;;
+    tessera-measured) "$program" time "$model" --partition "$partition" "${options[@]}" ;;
+    torch*) "${torch[@]}" "$model" "${options[@]}" ;;
     darknet) "$python" bench/peers/darknet_step.py "$model" --batch "$batch" --steps 1 --json "$@" ;;
   esac
 }
@@ -118,7 +123,8 @@ measure() {
 # measure_setting MODEL SIZE BATCH THREADS: all peers, round by round; those that cannot are not asked again.
 measure_setting() {
   local round peer able options=()
-  local peers=(tessera tessera-measured torch torch-tuned torch-channels-last torch-channels-last-tuned)
+  local peers=(tessera tessera-measured torch{,-channels-last}{,-tuned})
+  [ -z "$torch_root" ] || peers+=(torch-root{,-channels-last}{,-tuned})
   if [ "$4" -eq 1 ] && [ -e /usr/lib/darknet/libdarknet.so ]; then peers+=(darknet); fi
   printf '%s, %s, batch %s, %s threads\n' "$@" >&2
   [ "$2" = own ] || options=(--size "$2")
@@ -144,7 +150,7 @@ report() {
   if [ "$results" = "$figure_of" ]; then keep_results "$out" "$figure" "$results"; else keep_results "$out" "$results"; fi
 }
 
-take_only_options 'models sizes batches threads rounds steps darknet-rounds program out figure table results' "$@"
+take_only_options 'models sizes batches threads rounds steps darknet-rounds torch-root program out figure table results' "$@"
 if [ -n "$table" ]; then
   [ -r "$table" ] || fail "$table cannot be read: --table expects a CSV of earlier measurements."
   out=$table
@@ -159,11 +165,14 @@ esac
 # Idle threads of all peers spin alike, as briefly as Tessera's do by themselves; spinning longer than the scheduler's
 # time slice ruins whoever shares a processor.
 [ -n "${GOMP_SPINCOUNT-}${OMP_WAIT_POLICY-}" ] || export GOMP_SPINCOUNT=10000
-mkdir -p "$(dirname "$out")"
-scratch=$(mktemp -d)
+mkdir -p "$(dirname "$out")" runs
+scratch=$(mktemp -d -p runs) # seen from $torch_root, too
 log=$scratch/log
 partition=$scratch/partition.toml
 trap 'rm -rf "$scratch"' EXIT
+if [ -n "$torch_root" ]; then
+  about_torch+="; $(in_root "$torch_root" python3 bench/peers/torch_step.py --about)" || fail "$torch_root: PyTorch does not start there."
+fi
 
 echo model,size,batch,threads,peer,round,step_s,step_min_s,step_max_s,peak_bytes,load >"$out"
 printf '%s, load average %s; %s\n\n' "$(machine)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$about_torch"

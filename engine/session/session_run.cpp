@@ -332,6 +332,9 @@ void SessionRun::end(Index program_bytes) {
                           communicator_.of_ranks(static_cast<double>(phases_.sent_bytes()))};
   run_log_.sent(sent);
   run_log_.cache(setup_.caching().use());
+  if (phases_.now() != nullptr) {
+    phases_.now()->training().finish_reading();  // nor does a thread store pictures any more
+  }
   setup_.caching().finish();
   run_log_.end("finished", "", 0);
   kept_steps_.discard();
