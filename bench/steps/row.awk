@@ -7,6 +7,12 @@ function list(path, suffix,    i, text) {
   return text
 }
 
+# planned_bytes(): of each rank, without what decoding takes, since `tessera time` makes up its pictures.
+function planned_bytes(    i, text) {
+  for (i = 0; ("memory." i ".total") in of; ++i) text = text (i ? " " : "") of["memory." i ".total"] - of["memory." i ".decoding"]
+  return text
+}
+
 # group_name(i): "0-3", or "8" of a single layer.
 function group_name(i,    first, last) {
   first = of["groups." i ".layers.0"]
@@ -52,5 +58,5 @@ END {
     seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), seconds("parts.computing_s"), seconds("parts.maps_s"),
     seconds("parts.statistics_s"), seconds("parts.sums_s"), seconds("parts.idle_s"), of["prediction.messages"], of["prediction.bytes"],
     of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
-    list("memory", ".total"), list("peak_bytes", ""), limited_by, recomputed(), settings, load
+    planned_bytes(), list("peak_bytes", ""), limited_by, recomputed(), settings, load
 }
