@@ -1,15 +1,15 @@
 # A row of the CSV from a plan and a measurement, both flat: awk ... -f row.awk PLAN MEASURED
 # Times become those of the devices: they are multiplied by the dilation.
 
-# list(path): the values PATH.0.SUFFIX, PATH.1.SUFFIX, ..., with spaces between them.
-function list(path, suffix,    i, text) {
-  for (i = 0; (path "." i suffix) in of; ++i) text = text (i ? " " : "") of[path "." i suffix]
+# list(path): the values PATH.0, PATH.1, ..., with spaces between them.
+function list(path,    i, text) {
+  for (i = 0; (path "." i) in of; ++i) text = text (i ? " " : "") of[path "." i]
   return text
 }
 
 # planned_bytes(): of each rank, without what decoding takes, since `tessera time` makes up its pictures.
 function planned_bytes(    i, text) {
-  for (i = 0; ("memory." i ".total") in of; ++i) text = text (i ? " " : "") of["memory." i ".total"] - of["memory." i ".decoding"]
+  for (i = 0; ("memory." i ".total") in of; ++i) text = text (i ? " " : "") sprintf("%.0f", of["memory." i ".total"] - of["memory." i ".decoding"])
   return text
 }
 
@@ -58,5 +58,5 @@ END {
     seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), seconds("parts.computing_s"), seconds("parts.maps_s"),
     seconds("parts.statistics_s"), seconds("parts.sums_s"), seconds("parts.idle_s"), of["prediction.messages"], of["prediction.bytes"],
     of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
-    planned_bytes(), list("peak_bytes", ""), limited_by, recomputed(), settings, load
+    planned_bytes(), list("peak_bytes"), limited_by, recomputed(), settings, load
 }
