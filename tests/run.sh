@@ -120,7 +120,7 @@ run_script() {
 
 install_test_packages() {
   local packages=("${program_packages[@]}" doctest-dev libcpp-httplib-dev tmux chromium python3
-    python3-onnx man-db mandoc fish zsh)
+    python3-onnx man-db mandoc fish zsh iputils-ping)
   # clang-tidy parses the sources with clang, which wants its own <omp.h>.
   ! command -v clang-tidy >/dev/null || packages+=(libomp-dev)
   [ "$(uname -m)" != x86_64 ] || packages+=(g++-aarch64-linux-gnu)

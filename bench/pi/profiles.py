@@ -69,6 +69,8 @@ CLUSTERS = {
     "zero2x4": ("Four Raspberry Pi Zero 2 W on one wireless network (2.4 GHz, 802.11n).", [(ZERO_OF_FOUR, 4)]),
     "mixed": ("Two Raspberry Pi 3 B (pi1, pi2), a Pi 4 B (pi3) and a Pi Zero 2 W (pi4) on its wireless network.", [(PI3, 2), (PI4, 1), (ZERO, 1)]),
 }
+# Of a core for four cells, forward and for a slope: a polynomial of degree 6 with what it takes to reduce its argument, and a division.
+EXPONENTIAL_CYCLES = (60, 70)
 LATENCY_S, WIRELESS_S = 0.00015, 0.002
 
 
@@ -136,6 +138,8 @@ def device_text(device, names, convolutions, cycles):
         "# bench/pi/step_times.py: cycles or bytes, whichever takes longer",
         f"normalize_bytes_per_s = {pair(after[True])}",
         f"activate_bytes_per_s = {pair(after[False])}",
+        f"# {' and '.join(map(str, EXPONENTIAL_CYCLES))} cycles for four cells, assumed",
+        f"exponential_bytes_per_s = {pair([16 * board.cores * board.hertz / cycles for cycles in EXPONENTIAL_CYCLES])}",
         "# by the bandwidth: inputs and outputs once, on the way back also what is added to",
         f"pool_bytes_per_s = {pair((bus, bus / 2))}",
         f"elementwise_bytes_per_s = {pair((bus, bus / 2))}",

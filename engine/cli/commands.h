@@ -211,7 +211,7 @@ struct ProbeCommand {
   bool force = false;    // replace a file that is there
   bool apart = false;    // describe devices that measure alike each by itself
   int threads = 0;
-  std::vector<std::string> kernels{"direct", "winograd4"};
+  std::vector<std::string> kernels{"direct", "winograd2", "winograd4"};
   Index seconds = 40;
   std::vector<MeterSpec> meters;  // of electric power; none: automatic
   bool json = false;

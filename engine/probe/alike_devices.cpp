@@ -30,9 +30,9 @@ void for_each_rate(Device& device, const Visit& visit) {
   visit(device.copied_bytes_per_s);
   visit(device.direct_flops_per_s);
   visit(device.winograd_flops_per_s);
-  for (auto* rates : {&device.normalize, &device.activate, &device.pool, &device.elementwise}) {
-    visit(rates->forward_bytes_per_s);
-    visit(rates->backward_bytes_per_s);
+  for (auto rates : partitioner::kPassRates) {
+    visit((device.*rates).forward_bytes_per_s);
+    visit((device.*rates).backward_bytes_per_s);
   }
   visit(device.updated_weights_per_s);
 }

@@ -169,8 +169,8 @@ void round_numbers(ClusterProfile& cluster) {
     round(device.memory_bytes_per_s, device.message_s, device.copied_bytes_per_s);
     round(device.send_bytes_per_s, device.receive_bytes_per_s, device.updated_weights_per_s);
     round(device.direct_flops_per_s, device.winograd_flops_per_s);
-    for (auto* rates : {&device.normalize, &device.activate, &device.pool, &device.elementwise}) {
-      round(rates->forward_bytes_per_s, rates->backward_bytes_per_s);
+    for (auto rates : partitioner::kPassRates) {
+      round((device.*rates).forward_bytes_per_s, (device.*rates).backward_bytes_per_s);
     }
     for (ConvolutionPoint& point : device.convolutions) {
       round(point.forward_s, point.backward_data_s, point.backward_weights_s);

@@ -11,9 +11,14 @@ void fill_trial(float* values, Index count, std::uint64_t seed) {
   }
 }
 
-ProbeMaps::ProbeMaps(Index elements) : in(elements), out(elements), gradient(elements) {
+ProbeMaps::ProbeMaps(Index elements)
+    : in(elements),
+      out(elements),
+      gradient(elements),
+      weights(elements),
+      weight_gradients(elements) {
   std::uint64_t seed = 1;
-  for (ColdArray* array : {&in, &out, &gradient}) {
+  for (ColdArray* array : {&in, &out, &gradient, &weights, &weight_gradients}) {
     fill_trial(array->all().data(), std::ssize(array->all()), seed++);
   }
 }
@@ -32,18 +37,18 @@ ConvolutionTrial::ConvolutionTrial(const ConvolutionPoint& trial, ProbeMaps& map
       scratch_size_(convolution_workspace(method_, output_, output_)),
       arena_({scratch_size_}),
       scratch_(arena_.take(scratch_size_)),
-      weight_(trial.filters * method_.shape.row()),
-      weight_gradient_(weight_.size()) {
+      weights_(trial.filters * method_.shape.row()) {
   ProbeMaps::fit(maps.in, blocked_volume(input_));
   ProbeMaps::fit(maps.gradient, blocked_volume(input_));
   ProbeMaps::fit(maps.out, blocked_volume(output_));
-  fill_trial(weight_.data(), weight_.size(), 3);
+  ProbeMaps::fit(maps.weights, weights_);
+  ProbeMaps::fit(maps.weight_gradients, weights_);
 }
 
 void ConvolutionTrial::forward() {
   convolution_forward<float>(method_,
                              maps_.in.next(input_),
-                             {weight_.data()},
+                             {maps_.weights.next(weights_)},
                              {maps_.out.next(output_), output_},
                              scratch_);
 }
@@ -51,7 +56,7 @@ void ConvolutionTrial::forward() {
 void ConvolutionTrial::backward_data() {
   convolution_backward_data<float>(method_,
                                    maps_.out.next(output_),
-                                   {weight_.data(), 0},
+                                   {maps_.weights.next(weights_), 0},
                                    output_,
                                    {maps_.gradient.next(input_), input_, true},
                                    scratch_);
@@ -63,7 +68,7 @@ void ConvolutionTrial::backward_weights() {
                                       maps_.out.next(output_),
                                       output_,
                                       0,
-                                      weight_gradient_.data(),
+                                      maps_.weight_gradients.next(weights_),
                                       scratch_);
 }
 

@@ -1,5 +1,5 @@
-// A convolution with all that its three passes read and write, to be done again and again. Maps are
-// others each time, so that no cache holds them.
+// A convolution with all that its three passes read and write, to be done again and again. Maps and
+// weights are others each time, so that no cache holds them.
 
 #pragma once
 
@@ -13,7 +13,8 @@ namespace tessera::engine {
 // being slow.
 void fill_trial(float* values, Index count, std::uint64_t seed);
 
-// Elements of maps: what a step reads and keeps, what it makes of that, and gradients.
+// Elements of maps, what a step reads and keeps, what it makes of that, and gradients; and of
+// weights.
 struct ProbeMaps {
   explicit ProbeMaps(Index elements);
 
@@ -23,6 +24,8 @@ struct ProbeMaps {
   ColdArray in;  // nobody writes to
   ColdArray out;
   ColdArray gradient;
+  ColdArray weights;
+  ColdArray weight_gradients;
 };
 
 class ConvolutionTrial {
@@ -42,8 +45,7 @@ class ConvolutionTrial {
   Index scratch_size_;
   TrialArena arena_;
   float* scratch_;
-  Array<float> weight_;
-  Array<float> weight_gradient_;
+  Index weights_;
 };
 
 }  // namespace tessera::engine

@@ -74,10 +74,9 @@ void share_out(double share, DeviceProfile& profile) {
                        &profile.winograd_flops_per_s}) {
     *rate *= share;
   }
-  for (PassRates* rates :
-       {&profile.normalize, &profile.activate, &profile.pool, &profile.elementwise}) {
-    rates->forward_bytes_per_s *= share;
-    rates->backward_bytes_per_s *= share;
+  for (PassRates DeviceProfile::*rates : partitioner::kPassRates) {
+    (profile.*rates).forward_bytes_per_s *= share;
+    (profile.*rates).backward_bytes_per_s *= share;
   }
   for (ConvolutionPoint& point : profile.convolutions) {
     point.forward_s /= share;
@@ -162,7 +161,8 @@ void measure_convolutions(const DeviceProbeOptions& options,
   }
 }
 
-// With statistics: what batch normalisation does on a device of its own.
+// With statistics, taken of lines that have just been made: what batch normalisation does on a
+// device of its own.
 PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   const auto channels = static_cast<std::size_t>(kMap.channels.size());
   const std::vector<ChannelNorm<float>> norms(channels);
@@ -170,11 +170,15 @@ PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& 
   const std::vector<float> shift(channels, 0);
   const Normalization<float> by{
       0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
-  const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    const View<const float> pre_activations = maps.in.next(kMap);
-    (void)channel_moments(pre_activations, kMap);
-    normalize_forward(pre_activations, kMap, by, maps.out.next(kMap));
-  });
+  Region lines = kMap;
+  lines.rows.end = 1;  // 26 KiB
+  const View<const float> fresh = maps.in.next(kMap);
+  const double moments_s =
+      timer.seconds(allowed_s / 4, [&] { (void)channel_moments(fresh, lines); });
+  const double forward_s =
+      moments_s * static_cast<double>(kMap.rows.size()) + timer.seconds(allowed_s / 4, [&] {
+        normalize_forward(View<const float>(maps.in.next(kMap)), kMap, by, maps.out.next(kMap));
+      });
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
     const View<float> pre_activations = maps.out.next(kMap);
@@ -186,6 +190,7 @@ PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& 
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
+// What is activated in place stays as large, and so do gradients: small numbers are slow.
 PassRates activate_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
@@ -197,6 +202,31 @@ PassRates activate_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& m
     (void)activate_backward(kActivation, values, values, kMap, maps.gradient.next(kMap));
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
+}
+
+// What an activation with an exponential takes beyond another one.
+PassRates exponential_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
+  constexpr float kSlopeIsOne = 1.2784645F;  // of x * logistic(x)
+  std::fill(maps.out.all().begin(), maps.out.all().end(), kSlopeIsOne);
+  const auto beyond_rate = [&](const auto& seconds_of) {
+    const double plain_s = seconds_of(partitioner::Activation::Leaky);
+    const double curved_s = seconds_of(partitioner::Activation::Swish);
+    constexpr double kLeastPart = 0.01;  // what is measured varies
+    return bytes_of_maps(1) / std::max(curved_s - plain_s, kLeastPart * plain_s);
+  };
+  const double backward = beyond_rate([&](partitioner::Activation activation) {
+    return timer.seconds(allowed_s / 4, [&] {
+      const View<const float> values = maps.out.next(kMap);
+      (void)activate_backward(activation, values, values, kMap, maps.gradient.next(kMap));
+    });
+  });
+  const double forward = beyond_rate([&](partitioner::Activation activation) {
+    return timer.seconds(allowed_s / 4, [&] {
+      activate_forward(
+          activation, View<const float>(maps.in.next(kMap)), kMap, maps.out.next(kMap));
+    });
+  });
+  return {forward, backward};
 }
 
 // 2x2 of stride 2.
@@ -282,6 +312,7 @@ DeviceMeasurements measure_device(const DeviceProbeOptions& options) {
   profile.memory_bytes_per_s = memory_bytes_per_s(timer, part_s);
   profile.normalize = normalize_rates(timer, part_s, maps);
   profile.activate = activate_rates(timer, part_s, maps);
+  profile.exponential = exponential_rates(timer, part_s, maps);
   profile.pool = pool_rates(timer, part_s, maps);
   profile.elementwise = elementwise_rates(timer, part_s, maps);
   measure_convolutions(

@@ -67,6 +67,7 @@ struct DeviceProfile {
   double winograd_flops_per_s = kInfiniteRate;
   PassRates normalize;    // with activation, by bytes of its output
   PassRates activate;     // without normalisation, likewise
+  PassRates exponential;  // what an activation with an exponential takes beyond that, likewise
   PassRates pool;         // by bytes of inputs and output
   PassRates elementwise;  // whatever else: likewise
   double updated_weights_per_s = kInfiniteRate;
@@ -75,6 +76,12 @@ struct DeviceProfile {
   std::optional<PowerProfile> power;  // as measured; nothing: unknown
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
+
+inline constexpr PassRates DeviceProfile::*kPassRates[] = {&DeviceProfile::normalize,
+                                                           &DeviceProfile::activate,
+                                                           &DeviceProfile::exponential,
+                                                           &DeviceProfile::pool,
+                                                           &DeviceProfile::elementwise};
 
 // From one device to another.
 struct LinkProfile {

@@ -47,11 +47,13 @@ constexpr RateKey kRates[] = {
 struct PassRatesKey {
   const char* name;
   PassRates DeviceProfile::*rates;
+  bool optional = false;  // older profiles lack it: then it takes no time
 };
 
-constexpr PassRatesKey kPassRates[] = {
+constexpr PassRatesKey kPassRatesKeys[] = {
     {"normalize_bytes_per_s", &DeviceProfile::normalize},
     {"activate_bytes_per_s", &DeviceProfile::activate},
+    {"exponential_bytes_per_s", &DeviceProfile::exponential, true},
     {"pool_bytes_per_s", &DeviceProfile::pool},
     {"elementwise_bytes_per_s", &DeviceProfile::elementwise},
 };
@@ -142,6 +144,7 @@ class ClusterReader {
                       "updated_weights_per_s",
                       "normalize_bytes_per_s",
                       "activate_bytes_per_s",
+                      "exponential_bytes_per_s",
                       "pool_bytes_per_s",
                       "elementwise_bytes_per_s",
                       "convolutions",
@@ -156,8 +159,10 @@ class ClusterReader {
     for (const RateKey& key : kRates) {
       device.*key.rate = toml_.rate(table, key.name);
     }
-    for (const PassRatesKey& key : kPassRates) {
-      device.*key.rates = pass_rates(table, key.name);
+    for (const PassRatesKey& key : kPassRatesKeys) {
+      if (!key.optional || table.contains(key.name)) {
+        device.*key.rates = pass_rates(table, key.name);
+      }
     }
     for (const toml::table* point : toml_.tables(table, "convolutions")) {
       device.convolutions.push_back(convolution_point(*point));
@@ -382,7 +387,7 @@ std::string device_text(const DeviceProfile& device, const std::vector<std::stri
   for (const RateKey& key : kRates) {
     text += fmt::format("{} = {}\n", key.name, device.*key.rate);
   }
-  for (const PassRatesKey& key : kPassRates) {
+  for (const PassRatesKey& key : kPassRatesKeys) {
     const PassRates& rates = device.*key.rates;
     text += fmt::format("{} = {{ forward = {}, backward = {} }}\n",
                         key.name,

@@ -177,12 +177,51 @@ double map_bytes(const Region& region) {
   return kScalarBytes * as_double(blocked_volume(region));
 }
 
-// A product with a matrix of weights that is read once: bound by multiplying or by memory.
+// A product with a matrix of weights that is read once, from memory, which takes the place of
+// multiplying and cannot go beside it.
 double connected_seconds(const DeviceProfile& device, Index inputs, const Region& output) {
   const Index weights = inputs * output.channels.size();
   const double flops = 2 * as_double(weights * output.images.size());
-  return std::max(flops / device.direct_flops_per_s,
-                  kScalarBytes * as_double(weights) / device.memory_bytes_per_s);
+  return flops / device.direct_flops_per_s +
+         kScalarBytes * as_double(weights) / device.memory_bytes_per_s;
+}
+
+// How often a layer takes what an exponential takes beyond other activations, for each cell.
+struct Exponentials {
+  double forward = 0;
+  double backward = 0;
+};
+
+Exponentials exponentials_of(const LayerSpec& spec) {
+  if (is_head(spec.operation)) {
+    return {7, 6};  // one number at a time, and losses; as measured of [yolo] on x86-64
+  }
+  const Activation activation = activation_of(spec.operation);
+  if (!takes_exponential(activation)) {
+    return {};
+  }
+  const double times = activation == Activation::Mish ? 1.5 : 1;  // as measured on x86-64
+  // Statistics of gradients take the slopes, and what is made of both takes them again.
+  const double slopes = takes_batch_statistics(spec) ? 2 : 1;
+  return {times, slope_needs_input(activation) ? times * slopes : 0};
+}
+
+// Behind a pool whose argmax says which cells have a gradient: each takes about twice as long as
+// one among all of them, as measured on x86-64.
+double share_of_gradients(ConvolutionKernel backward_weights, const Network& network, int layer) {
+  if (!weights_from_argmax(backward_weights, network, layer)) {
+    return 1;
+  }
+  const auto& pool = std::get<MaxPool>(network.layer(layer + 1).operation);
+  return 2 / as_double(pool.size * pool.size);
+}
+
+// Whether the layer is a pool that runs with the layer before it, line by line. What a rank has of
+// both can prevent that; this is what all that can be together is taken for.
+bool is_fused_pool(const Network& network, int layer) {
+  const LayerSpec& spec = network.layer(layer);
+  return std::holds_alternative<MaxPool>(spec.operation) && spec.inputs[0] != kImage &&
+         fusable_pool(network, spec.inputs[0]) == layer;
 }
 
 // Bytes of the layer's inputs and output.
@@ -327,8 +366,11 @@ double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& t
     return seconds;
   }
   double rate = interpolated_rate(device, task);
-  if (rate == 0) {
-    rate = tile_side(task.kernel) > 1 ? device.winograd_flops_per_s : device.direct_flops_per_s;
+  if (rate == 0 && tile_side(task.kernel) > 1) {
+    // The rate is that of tiles of 4x4; those of 2x2 multiply 16 / 9 times as often.
+    rate = device.winograd_flops_per_s * (tile_side(task.kernel) == 2 ? 9.0 / 16 : 1);
+  } else if (rate == 0) {
+    rate = device.direct_flops_per_s;
   }
   return counted_flops(task) / rate;
 }
@@ -356,7 +398,8 @@ LayerSeconds layer_seconds(const Network& network,
     };
     seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
     seconds.backward_weights_s =
-        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
+        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, back) *
+        share_of_gradients(kernels.backward_weights, network, layer);
     seconds.backward_data_s =
         data ? run(kernels.backward_data, ConvolutionPass::BackwardData, back) : 0;
   } else if (rated_as == RatedAs::Product) {
@@ -364,13 +407,24 @@ LayerSeconds layer_seconds(const Network& network,
     seconds.forward_s = connected_seconds(device, features, computed);
     seconds.backward_weights_s = back.empty() ? 0 : connected_seconds(device, features, back);
     seconds.backward_data_s = data ? seconds.backward_weights_s : 0;
+  } else if (is_fused_pool(network, layer)) {
+    rates = device.pool;
   } else {
     rates = rated_as == RatedAs::Pool ? device.pool : device.elementwise;
     forward_bytes = touched_bytes(network, layer, computed);
     backward_bytes = back.empty() ? 0 : touched_bytes(network, layer, back);
   }
-  seconds.other_forward_s = forward_bytes / rates.forward_bytes_per_s;
-  seconds.other_backward_s = backward_bytes / rates.backward_bytes_per_s;
+  const Exponentials exponentials = exponentials_of(spec);
+  seconds.other_forward_s =
+      forward_bytes / rates.forward_bytes_per_s +
+      exponentials.forward * map_bytes(computed) / device.exponential.forward_bytes_per_s;
+  seconds.other_backward_s =
+      backward_bytes / rates.backward_bytes_per_s +
+      exponentials.backward * map_bytes(back) / device.exponential.backward_bytes_per_s;
+  if (fusable_pool(network, layer) != kNoLayer) {
+    constexpr double kPooledPart = 0.5;  // few cells have a gradient; as measured on x86-64
+    seconds.other_backward_s *= kPooledPart;
+  }
   return seconds;
 }
 

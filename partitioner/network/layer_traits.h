@@ -76,6 +76,13 @@ struct LayerTraits {
          activation == Activation::HardSwish;
 }
 
+// Whether a value, and a slope that needs its input, takes an exponential.
+[[nodiscard]] constexpr bool takes_exponential(Activation activation) {
+  return activation == Activation::Elu || activation == Activation::Logistic ||
+         activation == Activation::Tanh || activation == Activation::Swish ||
+         activation == Activation::Mish || activation == Activation::Gelu;
+}
+
 // Whether the pre-activations that the activation starts from stand beside the output, and are kept
 // where there is a backward pass: the layer normalises them, or the slope of the activation cannot
 // be told from the output.

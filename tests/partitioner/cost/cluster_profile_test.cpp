@@ -58,6 +58,17 @@ TEST_CASE("the text of a cluster profile reads back as the same profile") {
   }
 }
 
+TEST_CASE("a profile of before exponentials were measured reads, and they take no time") {
+  ClusterProfile cluster = equal_devices({.count = 1});
+  cluster.devices[0].exponential = {1e6, 2e6};
+  const std::string text = to_text(cluster);
+  const std::size_t line = text.find("exponential_bytes_per_s");
+  REQUIRE(line != std::string::npos);
+  const std::string older = std::string(text).erase(line, text.find('\n', line) + 1 - line);
+  cluster.devices[0].exponential = {};
+  CHECK(parse_cluster_profile(older, "text") == cluster);
+}
+
 TEST_CASE("a device of which nothing is known yet reads back") {
   ClusterProfile cluster;
   cluster.devices.emplace_back().name = "new";

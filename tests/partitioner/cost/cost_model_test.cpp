@@ -164,6 +164,55 @@ TEST_CASE("a convolution that was measured takes as long as it did") {
   }
 }
 
+TEST_CASE("an activation takes its exponential forward, and for every slope that needs its input") {
+  DeviceProfile device;
+  device.exponential = {1e3, 1e2};
+  const auto other_s = [&](Activation activation, bool normalized) {
+    Convolution layer = convolution_3x3(16);
+    layer.activation = activation;
+    layer.batch_normalize = normalized;
+    const Network network = tests::chain({16, 2, 2}, {layer});
+    const Region all = whole_map(network, 0, 1);
+    return layer_seconds(network, 0, {}, device, all, all);
+  };
+  constexpr double kBytes = 16 * 2 * 2 * 4;
+  const LayerSeconds swish = other_s(Activation::Swish, false);
+  CHECK(swish.other_forward_s == doctest::Approx(kBytes / 1e3));
+  CHECK(swish.other_backward_s == doctest::Approx(kBytes / 1e2));
+  // Statistics of gradients take slopes of their own.
+  CHECK(other_s(Activation::Swish, true).other_backward_s == doctest::Approx(2 * kBytes / 1e2));
+  const LayerSeconds logistic = other_s(Activation::Logistic, false);
+  CHECK(logistic.other_forward_s == doctest::Approx(kBytes / 1e3));
+  CHECK(logistic.other_backward_s == 0);
+  CHECK(other_s(Activation::Leaky, true).total() == 0);
+}
+
+TEST_CASE("a pool that runs with the layer before it does not pass over the map between") {
+  DeviceProfile device;
+  device.pool = device.activate = {1e3, 1e3};
+  const MaxPool pool{.size = 2, .stride = 2};
+  const Network fused = tests::chain({16, 4, 4}, {convolution_3x3(16), pool});
+  const Network apart = tests::chain({16, 4, 4}, {convolution_3x3(16), pool, pool});
+  const auto of = [&](const Network& network, int layer) {
+    const Region all = whole_map(network, layer, 1);
+    return layer_seconds(network, layer, {}, device, all, all);
+  };
+  constexpr double kPooled_s = 16 * 2 * 2 * 4 / 1e3;
+  CHECK(of(fused, 1).other_forward_s == doctest::Approx(kPooled_s));
+  CHECK(of(fused, 0).other_backward_s == doctest::Approx(2 * kPooled_s));
+  // A pool behind a pool reads what is there.
+  CHECK(of(apart, 2).other_forward_s == doctest::Approx(kPooled_s / 4 + kPooled_s));
+}
+
+TEST_CASE("where tiles of 2x2 were not measured they multiply more often than tiles of 4x4") {
+  DeviceProfile device;
+  device.winograd_flops_per_s = 1e9;
+  const Region all{{0, 1}, {0, 64}, {0, 8}, {0, 8}};
+  const double four_s = convolution_seconds(device, task(ConvolutionKernel::Winograd4, all));
+  const double two_s = convolution_seconds(device, task(ConvolutionKernel::Winograd2, all));
+  CHECK(two_s == doctest::Approx(four_s * 16 / 9));
+}
+
 TEST_CASE("the rate of a shape between two that were measured lies between theirs") {
   DeviceProfile device;
   device.convolutions = {point_3x3(16, 20, 1), point_3x3(64, 20, 2)};  // the second twice as fast
