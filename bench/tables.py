@@ -1019,6 +1019,7 @@ TABLES = {
     "peers": lambda: peers("peers.csv", False),
     "peers-models": lambda: peers("models.csv", True),
     "peers-yolox": lambda: peers("yolox.csv", True),
+    "peers-sid": lambda: peers("sid.csv", True),
     "peers-detectors": peers_detectors,
     "kernels": kernels,
     "kernel-errors": kernel_errors,
