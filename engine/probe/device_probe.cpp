@@ -1,5 +1,6 @@
 #include "engine/probe/device_probe.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -190,17 +191,24 @@ PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& 
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
-// What is activated in place stays as large, and so do gradients: small numbers are slow.
+// Small numbers are slow: slopes should be about 1, since gradients take them again and again.
+double activate_backward_seconds(const TrialTimer& timer,
+                                 double allowed_s,
+                                 partitioner::Activation activation,
+                                 ProbeMaps& maps) {
+  return timer.seconds(allowed_s, [&] {
+    const View<const float> values = maps.out.next(kMap);
+    (void)activate_backward(activation, values, values, kMap, maps.gradient.next(kMap));
+  });
+}
+
 PassRates activate_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
     const View<float> map = maps.out.next(kMap);
     activate_forward(kActivation, View<const float>(map), kMap, map);
   });
-  const double backward_s = timer.seconds(allowed_s / 2, [&] {
-    const View<const float> values = maps.out.next(kMap);
-    (void)activate_backward(kActivation, values, values, kMap, maps.gradient.next(kMap));
-  });
+  const double backward_s = activate_backward_seconds(timer, allowed_s / 2, kActivation, maps);
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
@@ -215,10 +223,7 @@ PassRates exponential_rates(const TrialTimer& timer, double allowed_s, ProbeMaps
     return bytes_of_maps(1) / std::max(curved_s - plain_s, kLeastPart * plain_s);
   };
   const double backward = beyond_rate([&](partitioner::Activation activation) {
-    return timer.seconds(allowed_s / 4, [&] {
-      const View<const float> values = maps.out.next(kMap);
-      (void)activate_backward(activation, values, values, kMap, maps.gradient.next(kMap));
-    });
+    return activate_backward_seconds(timer, allowed_s / 4, activation, maps);
   });
   const double forward = beyond_rate([&](partitioner::Activation activation) {
     return timer.seconds(allowed_s / 4, [&] {

@@ -177,8 +177,8 @@ double map_bytes(const Region& region) {
   return kScalarBytes * as_double(blocked_volume(region));
 }
 
-// A product with a matrix of weights that is read once, from memory, which takes the place of
-// multiplying and cannot go beside it.
+// A product with a matrix of weights that is read once. Reading them does not go beside
+// multiplying, as measured on x86-64.
 double connected_seconds(const DeviceProfile& device, Index inputs, const Region& output) {
   const Index weights = inputs * output.channels.size();
   const double flops = 2 * as_double(weights * output.images.size());

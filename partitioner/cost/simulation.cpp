@@ -110,7 +110,7 @@ class Simulation {
     Part& receiver = parts_[sent.exchange][to];
     ++receiver.arrived;
     receiver.arrivals.push_back({left.time + cluster_.between(parcel.from, parcel.to).latency_s,
-                                 parcel_processor_seconds(cluster_.device(parcel.to), parcel)});
+                                 processor_seconds(cluster_.device(parcel.to), parcel.flow())});
     advance(to);
     advance(from);
   }
@@ -151,7 +151,7 @@ class Simulation {
   void start(std::size_t rank, const Action& action) {
     const auto kind = step_.transfers[action.transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
     for (const Parcel* parcel : outgoing_[action.transfer][rank]) {
-      spend(rank, Doing::Send, parcel_processor_seconds(cluster_.device(parcel->from), *parcel));
+      spend(rank, Doing::Send, processor_seconds(cluster_.device(parcel->from), parcel->flow()));
       wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank], kind);
       sent_.push_back({parcel, exchange_[at_[rank]]});
     }

@@ -96,16 +96,13 @@ class Sum {
 
 }  // namespace
 
-double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel) {
-  return parcel.messages * device.message_s + parcel.bytes / device.copied_bytes_per_s;
+double processor_seconds(const DeviceProfile& device, const Flow& flow) {
+  return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
 }
 
 void TransferSeconds::add(const DeviceProfile& device, const Flow& out, const Flow& in) {
-  const auto processor_s = [&device](const Flow& flow) {
-    return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
-  };
-  pack_s_ = std::max(pack_s_, processor_s(out));
-  unpack_s_ = std::max(unpack_s_, processor_s(in));
+  pack_s_ = std::max(pack_s_, processor_seconds(device, out));
+  unpack_s_ = std::max(unpack_s_, processor_seconds(device, in));
   wire_s_ = std::max(
       {wire_s_, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});
 }

@@ -10,17 +10,6 @@
 
 namespace tessera::partitioner {
 
-// Bytes from one rank to another, as `messages` messages.
-struct Parcel {
-  int from = 0;
-  int to = 0;
-  double bytes = 0;
-  int messages = 1;
-};
-
-// Processor time of a parcel at either end.
-[[nodiscard]] double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel);
-
 // Messages that an interface sends, or receives.
 struct Flow {
   double bytes = 0;
@@ -31,6 +20,19 @@ struct Flow {
     messages += other.messages;
   }
 };
+
+// Bytes from one rank to another, as `messages` messages.
+struct Parcel {
+  int from = 0;
+  int to = 0;
+  double bytes = 0;
+  int messages = 1;
+
+  [[nodiscard]] Flow flow() const { return {bytes, static_cast<double>(messages)}; }
+};
+
+// Processor time of messages at either end.
+[[nodiscard]] double processor_seconds(const DeviceProfile& device, const Flow& flow);
 
 // Seconds of a set of messages, by what each device sends and receives.
 class TransferSeconds {

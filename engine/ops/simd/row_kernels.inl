@@ -77,32 +77,37 @@ template <class T, class V, class Function>
 
 template <class T, class V>
 [[gnu::always_inline]] inline V logistic_row(const V& x) {
-  return vector_function<T>(
-      x, [](const auto& vector) __attribute__((always_inline)) { return logistic_of(vector); });
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return logistic_of(vector);
+  });
 }
 
 template <class T, class V>
 [[gnu::always_inline]] inline V tanh_row(const V& x) {
-  return vector_function<T>(
-      x, [](const auto& vector) __attribute__((always_inline)) { return tanh_of(vector); });
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return tanh_of(vector);
+  });
 }
 
 template <class T, class V>
 [[gnu::always_inline]] inline V mish_row(const V& x) {
-  return vector_function<T>(
-      x, [](const auto& vector) __attribute__((always_inline)) { return mish_of(vector); });
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return mish_of(vector);
+  });
 }
 
 template <class T, class V>
 [[gnu::always_inline]] inline V mish_slope_row(const V& x) {
-  return vector_function<T>(
-      x, [](const auto& vector) __attribute__((always_inline)) { return mish_slope_of(vector); });
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return mish_slope_of(vector);
+  });
 }
 
+// `gradient` times the slope of x * logistic(x).
 template <class T, class V>
-[[gnu::always_inline]] inline V swish_slope_row(const V& x) {
+[[gnu::always_inline]] inline V through_swish_row(const V& gradient, const V& x) {
   const V share = logistic_row<T>(x);
-  return share * (1 + x * (1 - share));
+  return gradient * share * (1 + x * (1 - share));
 }
 
 template <class T, class V>
@@ -195,7 +200,7 @@ template <class T, Kind kKind, class V>
     const V y = tanh_row<T>(x);
     return gradient * (1 - y * y);
   } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
-    return gradient * swish_slope_row<T>(x);
+    return through_swish_row<T>(gradient, x);
   } else {
     return gradient *
            one_by_one<T>(x, [&](T value) { return activation_slope(activation, value); });
@@ -260,7 +265,8 @@ template <class T, class V>
     // Halves of what is converted as a whole: GCC 12 converts half a vector in twice as many steps.
     static_assert(D::kParts == 2);
     constexpr auto kNumbers = std::make_integer_sequence<Index, D::kOfPart>{};
-    const auto whole = __builtin_convertvector(x, typename RowVector<double, kCountOf<T, V>>::Type);
+    const auto whole =
+        __builtin_convertvector(x, typename RowVector<double, kCountOf<T, V>>::Type);
     wide.parts[0] = part_of<T, 0>(whole, kNumbers);
     wide.parts[1] = part_of<T, D::kOfPart>(whole, kNumbers);
   }
@@ -324,14 +330,13 @@ void moments_row(
     const T* x, Index step, Index cells, Index channels, double* mean, double* squares) {
   for_each_vector<T>(channels, step == channels, [&]<class V>(Index lane) {
     using D = Doubles<T, V>;
-    D middle = sum_cells<T, V>(
-        cells, [&](D & sum, Index cell) __attribute__((always_inline)) {
-          const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
-          for_each_double([](auto& total, const auto& of) { total += of; }, sum, value);
-        });
+    D middle = sum_cells<T, V>(cells, [&](D& sum, Index cell) __attribute__((always_inline)) {
+      const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
+      for_each_double([](auto& total, const auto& of) { total += of; }, sum, value);
+    });
     for_each_double([&](auto& of) { of /= static_cast<double>(cells); }, middle);
-    const D deviations = sum_cells<T, V>(
-        cells, [&](D & sum, Index cell) __attribute__((always_inline)) {
+    const D deviations =
+        sum_cells<T, V>(cells, [&](D& sum, Index cell) __attribute__((always_inline)) {
           const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
           for_each_double(
               [](auto& total, const auto& of, const auto& from) {
@@ -372,8 +377,7 @@ void add_products_row(const RowPair<T>& rows, const T* y, double* sums) {
       prefetch_row(second);
       const auto a = to_doubles<T>(load_row<V>(first));
       const auto b = to_doubles<T>(load_row<V>(second));
-      for_each_double(
-          [](auto& total, const auto& of, const auto& by) { total += of * by; }, sum, a, b);
+      for_each_double([](auto& total, const auto& of, const auto& by) { total += of * by; }, sum, a, b);
     }
     store_doubles(sums + lane, sum);
   });
@@ -453,9 +457,9 @@ void gradient_statistics_row(const NormalizeGradientRow<T>& row,
       prefetch_row(x);
       prefetch_row(gradient);
       const V normal = norms.normal(load_row<V>(x));
-      sums.add(
-          through_activation<T, kKind>(row.activation, load_row<V>(gradient), norms.sum(normal)),
-          normal);
+      sums.add(through_activation<T, kKind>(
+                   row.activation, load_row<V>(gradient), norms.sum(normal)),
+               normal);
     }
     sums.store(shift_sums + lane, scale_sums + lane);
   });
@@ -509,7 +513,7 @@ template <class T, Kind kKind, class V>
   } else if constexpr (kKind == Kind::Mish && kHasFunctions<T>) {
     return gradient * mish_slope_row<T>(load_row<V>(x));
   } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
-    return gradient * swish_slope_row<T>(load_row<V>(x));
+    return through_swish_row<T>(gradient, load_row<V>(x));
   } else if constexpr (kKind == Kind::Logistic) {
     return gradient * (y * (1 - y));
   } else if constexpr (kKind == Kind::Tanh) {
@@ -535,8 +539,10 @@ void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) 
     for (Index cell = 0; cell < row.cells; ++cell) {
       T* gradient = row.gradient + cell * row.gradient_step + lane;
       const T* x = row.x == nullptr ? nullptr : row.x + cell * row.x_step + lane;
-      const V result = times_slope<T, kKind>(
-          row.activation, load_row<V>(gradient), x, load_row<V>(row.y + cell * row.y_step + lane));
+      const V result = times_slope<T, kKind>(row.activation,
+                                             load_row<V>(gradient),
+                                             x,
+                                             load_row<V>(row.y + cell * row.y_step + lane));
       store_row(gradient, result);
       const auto wide = to_doubles<T>(result);
       for_each_double([](auto& total, const auto& of) { total += of; }, sum, wide);
@@ -691,8 +697,8 @@ void unpool_row(const UnpoolRow<T>& row) {
 // kCols of the windows, or 0: as the row says.
 template <class T, Kind kKind, Index kCols>
 void pooled_gradient_statistics_row(const PooledGradientRow<T>& row,
-                                    double* shift_sums,
-                                    double* scale_sums) {
+                              double* shift_sums,
+                              double* scale_sums) {
   const ArgmaxRow<T>& from = row.from;
   const bool side_by_side = row.x_step == from.channels && from.gradient_step == from.channels;
   const Index cols = kCols == 0 ? from.cols : kCols;
@@ -736,10 +742,8 @@ struct DepthwiseWeights {
 // kCount cells at once, so that a weight is loaded for all of them. Steps that are not known, where
 // kStep is 0, are multiplied by few different numbers.
 template <class T, class V, Index kCount, Index kStep>
-[[gnu::always_inline]] inline void add_tap(const V& weight,
-                                           const T* near,
-                                           Index step,
-                                           V (&sums)[kCount]) {
+[[gnu::always_inline]] inline void add_tap(
+    const V& weight, const T* near, Index step, V (&sums)[kCount]) {
   const T* far = near + 4 * step;
 #pragma GCC unroll 8
   for (Index p = 0; p < kCount; ++p) {
@@ -933,8 +937,11 @@ void activate_any(const RowPair<T>& rows, Activation activation, T* y) {
                      kMostChannels % rows.channels == 0;
   const Index cells = dense ? rows.cells * rows.channels / kMostChannels : 0;  // kMostChannels each
   const Index taken = cells * kMostChannels;
-  const RowPair<T> rest{
-      rows.x + taken, rows.x_step, rows.y_step, rows.cells - taken / rows.channels, rows.channels};
+  const RowPair<T> rest{rows.x + taken,
+                        rows.x_step,
+                        rows.y_step,
+                        rows.cells - taken / rows.channels,
+                        rows.channels};
   with_kind(activation, [&]<Kind kKind>() {
     activate_row<T, kKind>(
         {rows.x, kMostChannels, kMostChannels, cells, kMostChannels}, activation, y);
