@@ -23,7 +23,7 @@
 
 #include "partitioner/base/overlaps.h"
 #include "partitioner/cost/cluster_profile.h"
-#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/layer_times.h"
 #include "partitioner/cost/transfer_model.h"
 #include "partitioner/plan/cut_mapping.h"
 #include "partitioner/plan/group_geometry.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/layer_times.h"
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/kept_parts.h"
 #include "partitioner/plan/transfers.h"

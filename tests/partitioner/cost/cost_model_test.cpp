@@ -9,7 +9,7 @@
 #include "tests/support/random_cluster.h"
 #include <doctest/doctest.h>
 
-#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/layer_times.h"
 #include "partitioner/cost/step_prices.h"
 #include "partitioner/memory/activation_arena.h"
 #include "partitioner/plan/plan_totals.h"

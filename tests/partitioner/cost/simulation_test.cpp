@@ -308,7 +308,7 @@ TEST_CASE("a timeline has no gaps, and its parts add up to the prices of all act
         if (action.action.kind == Action::Kind::Start) {
           for (const Parcel& parcel : priced.transfers[action.action.transfer].parcels) {
             const bool is_own = parcel.from == rank || parcel.to == rank;
-            packing_s += is_own ? parcel_processor_seconds(cluster.device(rank), parcel) : 0;
+            packing_s += is_own ? processor_seconds(cluster.device(rank), parcel.flow()) : 0;
           }
         }
       }
