@@ -1,5 +1,7 @@
 #include "engine/execution/action_performer.h"
 
+#include <cmath>
+
 #include "engine/layers/workspace.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
@@ -219,6 +221,19 @@ void ActionPerformer<T>::compute(const Action& action, int time, const Pass& pas
     case Phase::BackwardWeights:
       compute_weights(layer, action.part);
       break;
+    case Phase::GradientNorm: {
+      PassOutcome mine;
+      mine.loss = {parameters_->owned_gradient_squares(pass.step + 1)};
+      transfers_->loss().set(mine);
+      break;
+    }
+    case Phase::ClipGradients: {
+      const double norm = std::sqrt(transfers_->loss().total().loss.total());
+      if (norm > network_->max_gradient_norm) {
+        parameters_->scale_gradients(network_->max_gradient_norm / norm);
+      }
+      break;
+    }
     case Phase::Update:  // the trainer's
       break;
   }

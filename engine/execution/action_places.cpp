@@ -60,6 +60,8 @@ class Places {
         return action.part == 0 ? gradient_time(network_, action.layer) + 1 : before;
       case Phase::Assign:
       case Phase::Loss:
+      case Phase::GradientNorm:
+      case Phase::ClipGradients:
       case Phase::Update:
         break;
     }
@@ -86,6 +88,7 @@ class Places {
       case TransferKind::Candidates:
       case TransferKind::Assignments:
       case TransferKind::Loss:
+      case TransferKind::GradientNorm:
       case TransferKind::ParameterGradient:
       case TransferKind::RunningStatistics:
         break;

@@ -199,6 +199,22 @@ void ParameterSet<T>::scale_gradients(double factor) {
 }
 
 template <class T>
+double ParameterSet<T>::owned_gradient_squares(Index step) const {
+  double sum = 0;
+  for (const Parameter<T>& parameter : parameters_) {
+    const ParameterPlan& plan = *parameter.plan;
+    if (!is_learnt(plan) || !is_updated(plan, step)) {
+      continue;
+    }
+    for (const Range& run : plan.owned[static_cast<std::size_t>(communicator_->rank())]) {
+      sum +=
+          sum_of_squares(run.size(), parameter.gradient.data() + run.begin - parameter.held.begin);
+    }
+  }
+  return sum;
+}
+
+template <class T>
 const std::vector<std::size_t>& ParameterSet<T>::in_bucket(int bucket) const {
   return buckets_[static_cast<std::size_t>(bucket)].parameters;
 }

@@ -47,6 +47,9 @@ class ParameterSet {
   void clear_gradients();
   // Those of all that is learnt here so far, before any is under way.
   void scale_gradients(double factor);
+  // The sum of squares of those that this rank owns, of what learns in update `step`; after
+  // finish_gradients() of all buckets.
+  [[nodiscard]] double owned_gradient_squares(Index step) const;
 
   // Buckets, in the order of the backward pass: the plan's.
   [[nodiscard]] int buckets() const { return static_cast<int>(buckets_.size()); }

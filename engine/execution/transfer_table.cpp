@@ -133,6 +133,7 @@ void TransferTable<T>::start(TransferIndex number,
       objects_.start_assignments(started.subject);
       break;
     case TransferKind::Loss:
+    case TransferKind::GradientNorm:
       loss().start(started.subject);
       break;
     case TransferKind::ParameterGradient:
@@ -170,6 +171,7 @@ void TransferTable<T>::finish(TransferIndex number) {
       objects_.finish_assignments(finished.subject);
       break;
     case TransferKind::Loss:
+    case TransferKind::GradientNorm:
       loss().finish();
       break;
     case TransferKind::ParameterGradient:

@@ -390,6 +390,7 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
   const bool detects = std::any_of(
       sections.begin(), sections.end(), [](const CfgSection& each) { return is_head(each.name); });
   read_net(net, detects, model);
+  model.network.max_gradient_norm = net.real("max_gradient_norm", 0, 0);
   warnings.add(net);
   model.network.image = image_shape(model.picture, sections[1], name);
   std::vector<Index> stops;

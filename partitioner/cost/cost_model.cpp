@@ -64,7 +64,7 @@ class Segments {
 }  // namespace
 
 double StepCost::total() const {
-  double seconds = static_cast<double>(passes) * loss_s;
+  double seconds = static_cast<double>(passes) * loss_s + norm_s;
   for (const GroupCost& group : groups) {
     seconds += group.total(passes);
   }
@@ -407,6 +407,7 @@ class StepCostSum {
         load_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
+    cost_.norm_s = network.max_gradient_norm > 0 ? loss_seconds(cluster) : 0;
   }
 
   void add(const GroupGeometry& group, const Owners& owners) {

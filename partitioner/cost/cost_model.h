@@ -86,6 +86,7 @@ struct StepCost {
   std::vector<GroupCost> groups;
   Index passes = 1;
   double loss_s = 0;  // of one pass
+  double norm_s = 0;  // of the step's gradient
 
   [[nodiscard]] double total() const;
 };

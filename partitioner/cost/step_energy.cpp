@@ -12,8 +12,11 @@ namespace {
 using Doing = TimelineSpan::Doing;
 
 bool is_of_loss(const Plan& plan, const Action& action) {
-  return action.kind != Action::Kind::Compute && plan.transfers.contains(action.transfer) &&
-         plan.transfers[action.transfer].kind == TransferKind::Loss;
+  if (action.kind == Action::Kind::Compute || !plan.transfers.contains(action.transfer)) {
+    return false;
+  }
+  const TransferKind kind = plan.transfers[action.transfer].kind;
+  return kind == TransferKind::Loss || kind == TransferKind::GradientNorm;
 }
 
 void add_bytes(const PricedTransfer& transfer, std::vector<DeviceActivity>& activities) {

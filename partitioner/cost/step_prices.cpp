@@ -20,6 +20,9 @@ double share(const Region& part, const Region& whole) {
   return static_cast<double>(part.volume()) / static_cast<double>(whole.volume());
 }
 
+// Of what updating takes: it reads gradients alone, of five numbers that an update reads or writes.
+constexpr double kNormOfUpdate = 0.2;
+
 class StepPrices {
  public:
   StepPrices(const Network& network,
@@ -128,6 +131,12 @@ class StepPrices {
                           update_seconds(bucket, rank, &ParameterPlan::owned));
       } else if (action.phase == Phase::Update) {
         seconds.push_back(update_seconds(action.bucket, rank, &ParameterPlan::owned));
+      } else if (action.phase == Phase::GradientNorm) {
+        double all = 0;
+        for (int bucket = 0; bucket < static_cast<int>(plan_.buckets.size()); ++bucket) {
+          all += update_seconds(bucket, rank, &ParameterPlan::owned);
+        }
+        seconds.push_back(kNormOfUpdate * all);
       } else if (action.layer == kNoLayer) {
         seconds.push_back(0);
       } else {
@@ -164,6 +173,8 @@ class StepPrices {
       case Phase::Restore:
       case Phase::Assign:
       case Phase::Loss:
+      case Phase::GradientNorm:
+      case Phase::ClipGradients:  // in most steps nothing
       case Phase::Update:
         return 0;
     }

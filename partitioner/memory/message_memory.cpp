@@ -63,6 +63,7 @@ class MessageBytes {
         break;
       case TransferKind::ParameterGradient:  // in the buffers of the values
       case TransferKind::Loss:
+      case TransferKind::GradientNorm:
         break;
     }
   }

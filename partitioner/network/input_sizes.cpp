@@ -167,6 +167,7 @@ Index total_stride(const Network& network) {
 Network with_input(const Network& network, const InputSize& size) {
   Network result;
   result.image = {network.image.channels, size.rows, size.cols};
+  result.max_gradient_norm = network.max_gradient_norm;
   for (const LayerSpec& layer : network.layers) {
     try {
       add_layer(result, layer.operation, layer.inputs, layer.line);

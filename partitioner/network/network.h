@@ -338,6 +338,8 @@ struct LayerRun {
 struct Network {
   MapShape image;
   std::vector<LayerSpec> layers;
+  // Gradients of an update that are longer are scaled down to it, all together; 0: none are.
+  double max_gradient_norm = 0;
 
   [[nodiscard]] int size() const { return static_cast<int>(layers.size()); }
   [[nodiscard]] const MapShape& shape(int map) const {

@@ -210,6 +210,13 @@ class Validation {
     if (!replicas.independent()) {
       return;
     }
+    if (network_.max_gradient_norm > 0) {
+      fail(
+          fmt::format("max_gradient_norm={} in [net] clips the gradient of all images of a step; "
+                      "replicas synchronised by {} have their own: remove it, or leave out --sync",
+                      network_.max_gradient_norm,
+                      to_text(replicas.sync)));
+    }
     if (batch_ % replicas.count != 0) {
       fail(fmt::format("{} images per pass cannot be divided among {} replicas: give a multiple",
                        batch_,

@@ -87,6 +87,9 @@ class ScheduleMaker {
       case TransferKind::RunningStatistics:
         running_statistics_ = number;
         break;
+      case TransferKind::GradientNorm:
+        norms_.push_back(number);
+        break;
       case TransferKind::ParameterGradient:
       case TransferKind::ParameterValue:
         break;
@@ -187,7 +190,11 @@ class ScheduleMaker {
       exchange(assignments_);
     }
     compute(Phase::Loss, kNoLayer);
-    for (const TransferIndex transfer : losses_) {
+    exchange_in_turn(losses_);
+  }
+
+  void exchange_in_turn(const std::vector<TransferIndex>& transfers) {
+    for (const TransferIndex transfer : transfers) {
       start(transfer);
       finish(transfer);
     }
@@ -344,8 +351,20 @@ class ScheduleMaker {
     if (!options_.training) {
       return;
     }
-    for (int bucket = static_cast<int>(plan_.buckets.size()) - 1; bucket >= 0; --bucket) {
-      finish(gradients_of(plan_.buckets[at(bucket)]));
+    const int last = static_cast<int>(plan_.buckets.size()) - 1;
+    const bool clips = network_.max_gradient_norm > 0 && options_.update && last >= 0;
+    if (clips) {
+      for (int bucket = last; bucket >= 0; --bucket) {
+        finish(gradients_of(plan_.buckets[at(bucket)]));
+      }
+      compute(Phase::GradientNorm, kNoLayer);
+      exchange_in_turn(norms_);
+      compute(Phase::ClipGradients, kNoLayer);
+    }
+    for (int bucket = last; bucket >= 0; --bucket) {
+      if (!clips) {
+        finish(gradients_of(plan_.buckets[at(bucket)]));
+      }
       if (options_.update) {
         schedule_.actions.push_back({.phase = Phase::Update, .bucket = bucket});
         start(plan_.buckets[at(bucket)].values);
@@ -371,6 +390,7 @@ class ScheduleMaker {
   std::vector<TransferIndex> candidates_;
   std::vector<TransferIndex> assignments_;
   std::vector<TransferIndex> losses_;
+  std::vector<TransferIndex> norms_;
   TransferIndex running_statistics_;
   std::vector<int> last_part_;        // by layer: of awaited_, counted from 1; 0 if there are none
   std::vector<Restoring> restoring_;  // by rank
@@ -405,6 +425,10 @@ const char* name_of(Phase phase) {
       return "backward data";
     case Phase::BackwardWeights:
       return "backward weights";
+    case Phase::GradientNorm:
+      return "gradient norm";
+    case Phase::ClipGradients:
+      return "clip gradients";
     case Phase::Update:
       return "update";
   }

@@ -32,6 +32,7 @@ enum class TransferKind {
   ParameterGradient,  // of a bucket, to the owners
   ParameterValue,     // of a bucket, from the owners to all who compute with them
   RunningStatistics,  // from the owners, where ranks normalise by statistics of their own
+  GradientNorm,       // squares of the gradients that each rank owns
   Candidates,         // what cells say that may get an object, to the rank that assigns them
   Assignments,        // from there: which object each of them has got
 };
@@ -41,7 +42,7 @@ enum class TransferKind {
 
 struct Transfer {
   TransferKind kind = TransferKind::FeatureMap;
-  int subject = 0;  // map, layer, bucket, or round of the loss
+  int subject = 0;  // map, layer, bucket, or round of the loss or of the norm
   // For a feature map and its gradient: the group that reads it; for a gradient that is reduced to
   // its owner: the map's own. Where ranks begin with the first images of a tile while others are
   // still under way, a map has a transfer for each part.
@@ -77,6 +78,8 @@ enum class Phase {
   BackwardNormalize,   // output gradient to pre-activation gradient, by sums over all ranks
   BackwardData,        // to gradients of the inputs
   BackwardWeights,     // part 0: cells summed at once; part 1: deferred ones
+  GradientNorm,        // of what a rank owns
+  ClipGradients,       // by the norm of all
   Update,              // of a bucket
   Assign,              // objects to cells of heads, of the images that a rank assigns them of
 };

@@ -58,6 +58,7 @@ class ScheduleCheck {
       }
     }
     check_losses();
+    check_clipping();
     return std::move(violations_);
   }
 
@@ -222,6 +223,11 @@ class ScheduleCheck {
       case TransferKind::ParameterValue:
         check_parameter_value(transfer, start, finish);
         break;
+      case TransferKind::GradientNorm:
+        expect_order(last(Phase::GradientNorm, kNoLayer), start, transfer, "starts too early");
+        expect_order(
+            finish, first(Phase::ClipGradients, kNoLayer), transfer, "is finished too late");
+        break;
       case TransferKind::RunningStatistics:
         break;
     }
@@ -276,6 +282,11 @@ class ScheduleCheck {
       }
     }
     expect_order(finish, update_of(planned.subject), transfer, "is finished too late");
+    expect_order(finish, first(Phase::GradientNorm, kNoLayer), transfer, "is finished too late");
+    expect_order(last(Phase::ClipGradients, kNoLayer),
+                 update_of(planned.subject),
+                 transfer,
+                 "is clipped too late");
   }
 
   [[nodiscard]] ActionIndex update_of(int bucket) const {
@@ -443,6 +454,32 @@ class ScheduleCheck {
   [[nodiscard]] bool is_finished(TransferIndex transfer, ActionIndex place) const {
     const ActionIndex finish = only(Kind::Finish, transfer);
     return finish != kNever && finish < place;
+  }
+
+  // Gradients are clipped once, where that is asked for and parameters are changed.
+  void check_clipping() {
+    const auto count = [this](Phase phase) { return places(phase, kNoLayer).size(); };
+    const bool updates = count_updates() > 0;
+    const std::size_t wanted = network_.max_gradient_norm > 0 && updates ? 1 : 0;
+    std::size_t rounds = 0;
+    for (const TransferIndex i : plan_.transfers.indices()) {
+      const bool is_norm = plan_.transfers[i].kind == TransferKind::GradientNorm;
+      rounds += is_norm && only(Kind::Start, i) != kNever ? 1 : 0;
+    }
+    if (count(Phase::GradientNorm) != wanted || count(Phase::ClipGradients) != wanted ||
+        rounds != 2 * wanted) {
+      report("gradients are clipped {} times by {} norms in {} rounds",
+             count(Phase::ClipGradients),
+             count(Phase::GradientNorm),
+             rounds);
+    }
+  }
+
+  [[nodiscard]] std::size_t count_updates() const {
+    return places([](const Action& action) {
+             return action.kind == Kind::Compute && action.phase == Phase::Update;
+           })
+        .size();
   }
 
   void check_losses() {

@@ -187,7 +187,8 @@ class TransferLists {
   }
 
   // Each rank tells each other: how much it has to say, then what. Replicas that need not be at
-  // the same step do not wait for each other here.
+  // the same step do not wait for each other here. The norm of gradients that are clipped takes
+  // the same way.
   void loss() {
     Transfer first{.kind = TransferKind::Loss, .subject = 0, .adds = true};
     for (int to = 0; to < plan_.ranks; ++to) {
@@ -198,9 +199,12 @@ class TransferLists {
         }
       }
     }
-    Transfer second{.kind = TransferKind::Loss, .subject = 1, .adds = true};
-    second.list_of = add_transfer(std::move(first));
-    add_transfer(std::move(second));
+    const TransferIndex list = add_transfer(std::move(first));
+    add_transfer({.kind = TransferKind::Loss, .subject = 1, .list_of = list, .adds = true});
+    for (int round = 0; round < 2 && network_.max_gradient_norm > 0; ++round) {
+      add_transfer(
+          {.kind = TransferKind::GradientNorm, .subject = round, .list_of = list, .adds = true});
+    }
   }
 
   void bucket(const GradientBucket& layers) {
@@ -292,6 +296,8 @@ const char* name_of(TransferKind kind) {
       return "parameter value";
     case TransferKind::RunningStatistics:
       return "running statistics";
+    case TransferKind::GradientNorm:
+      return "gradient norm";
   }
   return "";
 }
@@ -307,6 +313,7 @@ const char* subject_of(TransferKind kind) {
     case TransferKind::Assignments:
       return "layer";
     case TransferKind::Loss:
+    case TransferKind::GradientNorm:
       return "round";
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue:
@@ -336,6 +343,7 @@ Index message_bytes(const Plan& plan,
     case TransferKind::Assignments:
       return candidate_cells(transfer, payload) * kAssignmentBytes;
     case TransferKind::Loss:
+    case TransferKind::GradientNorm:
       return kLossBytes;
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue: {

@@ -48,6 +48,7 @@ TimeShares modelled_shares(const StepCost& cost, int devices) {
     time.gradients_s += group.gradient_reduction_s + group.parameter_all_gather_s;
     time.update_s += group.update_s;
   }
+  time.gradients_s += cost.norm_s;
   time.loss_s = passes * cost.loss_s;
   time.idle_s = std::max(0.0, cost.total() - time.step_s());
   time.waiting_s = time.idle_s;
@@ -65,6 +66,7 @@ double& part_of(TimeShares& time, TransferKind kind) {
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue:
     case TransferKind::RunningStatistics:
+    case TransferKind::GradientNorm:
       return time.gradients_s;
     case TransferKind::Candidates:
     case TransferKind::Assignments:
@@ -81,7 +83,7 @@ double* part_of(TimeShares& time, const Plan& plan, const Action& action) {
     return is_second_copy ? &time.gradients_s
                           : &part_of(time, plan.transfers[action.transfer].kind);
   }
-  if (action.phase == Phase::Update) {
+  if (action.phase == Phase::Update || action.phase == Phase::GradientNorm) {
     return &time.update_s;
   }
   return action.phase == Phase::Assign || action.phase == Phase::Loss ? &time.loss_s : nullptr;
@@ -186,6 +188,8 @@ double PassSeconds::*seconds_of(Phase phase) {
     case Phase::Loss:
       return &PassSeconds::forward_s;
     case Phase::BackwardWeights:
+    case Phase::GradientNorm:
+    case Phase::ClipGradients:
     case Phase::Update:
       return &PassSeconds::weights_s;
     case Phase::Restore:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "engine/ops/loops/threads.h"
 
@@ -74,6 +76,21 @@ void average_by(T share, Index count, const T* value, T* average) {
 }
 
 template <class T>
+double sum_of_squares(Index count, const T* numbers) {
+  const Index runs = (count + kRun - 1) / kRun;
+  std::vector<double> sums(static_cast<std::size_t>(runs));
+  parallel_for({0, runs}, [&](Index run) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index i = run * kRun; i < std::min((run + 1) * kRun, count); ++i) {
+      sum += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
+    }
+    sums[static_cast<std::size_t>(run)] = sum;
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+template <class T>
 void set_zero(T* numbers, Index count) {
   for_each_number_run(
       count, [=](Index begin, Index end) { std::fill(numbers + begin, numbers + end, T{}); });
@@ -87,6 +104,8 @@ template void update_by<double>(
     const AdamRule<double>&, Index, const double*, double*, double*, double*);
 template void average_by<float>(float, Index, const float*, float*);
 template void average_by<double>(double, Index, const double*, double*);
+template double sum_of_squares<float>(Index, const float*);
+template double sum_of_squares<double>(Index, const double*);
 template void set_zero<float>(float*, Index);
 template void set_zero<double>(double*, Index);
 

@@ -42,6 +42,10 @@ void update_by(
 template <class T>
 void average_by(T share, Index count, const T* value, T* average);
 
+// In double precision, in an order that does not depend on the number of threads.
+template <class T>
+[[nodiscard]] double sum_of_squares(Index count, const T* numbers);
+
 // Sets `count` numbers to 0.
 template <class T>
 void set_zero(T* numbers, Index count);

@@ -339,6 +339,7 @@ TrainingSettings training_settings(const partitioner::TrainingOptions& training,
   TrainingSettings settings;
   Adder adder(settings);
   add_optimizer(training, adder);
+  adder.add("max_gradient_norm", network.max_gradient_norm);
   add_augmentation(augmentation, is_detector(network), adder);
   for (int layer = 0; layer < network.size(); ++layer) {
     std::visit(LayerSettings(adder, layer), network.layer(layer).operation);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "tests/support/cuts.h"
@@ -136,6 +137,81 @@ TEST_CASE("steps have the same bits whether somebody looks at the values in betw
     results.push_back(values_of(trainer));
   }
   CHECK(results[0] == results[1]);
+}
+
+// What one step changes of what is learnt, with momentum and decay of 0 and a rate of 1, so the
+// gradient; on rank 0.
+std::vector<double> gradient_of_step(const Network& network,
+                                     const partitioner::Plan& plan,
+                                     const Communicator& communicator) {
+  engine::TrainerOptions plain = options(4, BatchNormMode::Sync);
+  plain.training.learning_rate = 1;
+  plain.training.momentum = 0;
+  plain.training.decay = 0;
+  Trainer trainer(network, plan, communicator, plain);
+  DataLoader pictures(RandomPictures{}, plan, communicator);
+  std::vector<double> gradient;
+  const auto learnt = [&trainer] {
+    std::vector<float> all;
+    ParameterSet<float>& set = trainer.execution().parameters();
+    for (const Parameter<float>& parameter : set.all()) {
+      const std::vector<float> whole = set.gather(parameter, parameter.values.data());
+      all.insert(
+          all.end(), whole.begin(), is_learnt(*parameter.plan) ? whole.end() : whole.begin());
+    }
+    return all;
+  };
+  const std::vector<float> before = learnt();
+  (void)trainer.step(pictures);
+  const std::vector<float> after = learnt();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    gradient.push_back(static_cast<double>(before[i]) - static_cast<double>(after[i]));
+  }
+  return gradient;
+}
+
+double norm_of(const std::vector<double>& vector) {
+  return std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
+}
+
+TEST_CASE("gradients are clipped by the norm of all, whoever owns them, and shorter ones are not") {
+  const Communicator world = Communicator::world();
+  Network network = classifier();
+  for (const auto states :
+       {partitioner::OptimizerStates::Sharded, partitioner::OptimizerStates::Replicated}) {
+    for (const Index bytes : {Index{1}, Index{1} << 20U}) {
+      Partition partition = tiles_then_images(network, world.size());
+      partition.gradient_reduction = {.bucket_bytes = bytes, .optimizer = states};
+      const auto gradient = [&](double most) {
+        network.max_gradient_norm = most;
+        const partitioner::Plan plan = make_plan(network, partition, 2);
+        return gradient_of_step(network, plan, world);
+      };
+      const std::vector<double> whole = gradient(0);
+      const double norm = norm_of(whole);
+      const std::vector<double> clipped = gradient(0.125);
+      CHECK(gradient(1e6) == whole);
+      if (world.rank() == 0) {
+        REQUIRE(norm > 0.25);
+        CHECK(norm_of(clipped) == doctest::Approx(0.125).epsilon(1e-4));
+        for (std::size_t i = 0; i < whole.size(); ++i) {
+          CHECK(clipped[i] == doctest::Approx(whole[i] * 0.125 / norm).epsilon(1e-3).scale(0.01));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a layer that is held has no part in the norm by which gradients are clipped") {
+  const Communicator world = Communicator::world();
+  Network network = classifier();
+  network.layers[1].learning.steps_held = 5;
+  network.max_gradient_norm = 0.125;
+  const partitioner::Plan plan = make_plan(network, tiles_then_images(network, world.size()), 2);
+  const std::vector<double> clipped = gradient_of_step(network, plan, world);
+  if (world.rank() == 0) {
+    CHECK(norm_of(clipped) == doctest::Approx(0.125).epsilon(1e-4));
+  }
 }
 
 // Averages of all parameters, whole, on rank 0; and whether all ranks hold the same.

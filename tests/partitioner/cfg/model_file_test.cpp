@@ -756,6 +756,15 @@ TEST_CASE("averages of weights have a share with a rise or without one") {
       kNet + "ema_decay=0.9\nema_alpha=0.9\n[avg]\n", "m.cfg:6", {"ema_alpha=0.9", "ema_decay"});
 }
 
+TEST_CASE("the most that gradients may come to is read") {
+  const auto most = [](const std::string& line) {
+    return parse_model(kNet + line + "\n[avg]\n", "m.cfg").network.max_gradient_norm;
+  };
+  CHECK(most("") == 0);
+  CHECK(most("max_gradient_norm=10") == 10);
+  check_refused(kNet + "max_gradient_norm=-1\n[avg]\n", "m.cfg:5", {"max_gradient_norm=-1"});
+}
+
 TEST_CASE("for a misspelt key or section the nearest one is suggested") {
   for (const auto& [wrong, meant] : {std::pair{"Filters", "filters"},
                                      std::pair{"batch_normalise", "batch_normalize"},

@@ -109,6 +109,9 @@ TEST_CASE("replicas that are apart are alike, with images of their own, and read
     uneven.replicas.count = of.all.ranks + 1;
     CHECK(refused(uneven, of.batch));
     CHECK(refused(of.all, of.batch + 1));
+    Network clipping = of.one.network;
+    clipping.max_gradient_norm = 1;
+    CHECK(!tests::input_error_of([&] { validate(of.all, clipping, of.batch, "test"); }).empty());
   }
   CHECK(tried > 10);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/chain.h"
@@ -74,6 +75,24 @@ TEST_CASE("schedules of random partitions break no law, whatever they are made f
       const Schedule schedule = make_schedule(random.network, plan, options);
       const std::string wrong = tests::joined(check_schedule(random.network, plan, schedule));
       CHECK_MESSAGE(wrong.empty(), wrong, tests::describe(random));
+    }
+  });
+}
+
+TEST_CASE("schedules that clip gradients break no law, and clip where parameters change") {
+  tests::for_each_scheduled_plan(100, [](tests::RandomCase random, const Plan& plan) {
+    random.network.max_gradient_norm = 1;
+    const Plan clipping = make_plan(random.network, random.partition, random.batch);
+    CHECK(check(random.network, clipping).empty());
+    for (const ScheduleOptions& options : tests::all_schedule_options()) {
+      const Schedule schedule = make_schedule(random.network, clipping, options);
+      CHECK(check_schedule(random.network, clipping, schedule).empty());
+      const bool changes = options.training && options.update && !plan.buckets.empty();
+      const auto clips =
+          std::count_if(schedule.actions.begin(), schedule.actions.end(), [](const Action& action) {
+            return action.kind == Kind::Compute && action.phase == Phase::ClipGradients;
+          });
+      CHECK(clips == (changes ? 1 : 0));
     }
   });
 }
@@ -337,8 +356,17 @@ TEST_CASE("gradients of shift and scale are reduced where ranks normalise by the
 namespace {
 
 // A schedule that is damaged on purpose must not pass.
-struct Damage {
+// The same, whose gradients are clipped.
+Network clipping_network() {
   Network network = small_network();
+  network.max_gradient_norm = 1;
+  return network;
+}
+
+struct Damage {
+  explicit Damage(Network of = small_network()) : network(std::move(of)) {}
+
+  Network network;
   Plan plan = make_plan(network, apart(network), 1);
   Schedule schedule = plan.schedule;
 
@@ -372,17 +400,19 @@ struct Damage {
 }  // namespace
 
 TEST_CASE("a schedule that lacks an action is found out") {
-  const Damage sound;
-  CHECK(!sound.is_found());
-  for (const Action& action : sound.plan.schedule.actions) {
-    const std::string line = described(sound.plan, action);
-    const bool is_local = action.kind == Kind::Compute &&
-                          (action.phase == Phase::Statistics || action.phase == Phase::Loss);
-    if (!is_local) {
-      CAPTURE(line);
-      Damage damaged;
-      damaged.drop(line);
-      CHECK(damaged.is_found());
+  for (const Network& network : {small_network(), clipping_network()}) {
+    const Damage sound(network);
+    CHECK(!sound.is_found());
+    for (const Action& action : sound.plan.schedule.actions) {
+      const std::string line = described(sound.plan, action);
+      const bool is_local = action.kind == Kind::Compute &&
+                            (action.phase == Phase::Statistics || action.phase == Phase::Loss);
+      if (!is_local) {
+        CAPTURE(line);
+        Damage damaged(network);
+        damaged.drop(line);
+        CHECK(damaged.is_found());
+      }
     }
   }
 }
@@ -414,6 +444,23 @@ TEST_CASE("actions that stand too early or too late are found out") {
     damaged.move(line, to);
     CHECK(damaged.is_found());
   }
+}
+
+TEST_CASE("gradients that are clipped too early, too late or by another norm are found out") {
+  const std::vector<std::pair<std::string, std::string>> moves = {
+      {"compute gradient norm", "finish parameter gradient 0"},
+      {"start gradient norm 0", "compute gradient norm"},
+      {"finish gradient norm 1", "compute clip gradients"},
+      {"compute clip gradients", "compute update 0"}};
+  for (const auto& [line, to] : moves) {
+    CAPTURE(line);
+    Damage damaged(clipping_network());
+    damaged.move(line, to);
+    CHECK(damaged.is_found());
+  }
+  Damage unasked(clipping_network());
+  unasked.network.max_gradient_norm = 0;
+  CHECK(unasked.is_found());
 }
 
 TEST_CASE("actions of the wrong pass, part or transfer are found out") {
