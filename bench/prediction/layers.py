@@ -33,8 +33,7 @@ def networks(arguments, folder):
         return [(pathlib.Path(path).stem, path, None, None) for path in arguments.models.split()]
     rows = subprocess.run([HERE / "pairs.py", "--part", "tuned", "--models", folder, "--tabs"], check=True, capture_output=True, text=True).stdout
     settings = dict.fromkeys(tuple(row.split("\t")[:3]) for row in rows.splitlines())
-    file_of = lambda name: f"{folder}/{name}.cfg" if name.startswith("random-") else f"{ROOT}/models/{name}.cfg"
-    return [(name, file_of(name), None if size == "own" else size, batch) for name, size, batch in settings if re.search(arguments.only, name)]
+    return [(name, f"{folder}/{name}.cfg", None if size == "own" else size, batch) for name, size, batch in settings if re.search(arguments.only, name)]
 
 
 def measured(arguments, folder, model, size, batch):

@@ -32,6 +32,7 @@ PUBLISHED = [
     ("yolox-nano-clothes", "own", 4),
 ]
 CLUSTERS_OF_PUBLISHED = 3
+LATER_KEYS = {"max_gradient_norm"}  # of models, since the list was drawn: it is of models without them
 FIELDS = ["network", "size", "batch", "cluster", "partition", "options", "kept", "model_sha256"]
 
 
@@ -225,8 +226,13 @@ def layers_of(text):
     return next((i for i, section in enumerate(sections) if section in ends), len(sections))
 
 
+def as_drawn(text):
+    """A model file as it was when the list was drawn."""
+    return "".join(line for line in text.splitlines(True) if line.split("=")[0] not in LATER_KEYS)
+
+
 def pairs():
-    """All rows, and the texts of the random networks by name."""
+    """All rows, and the texts of the networks by name."""
     root = pathlib.Path(__file__).resolve().parents[2]
     names = list(clusters())
     texts, groups = {}, []
@@ -236,7 +242,7 @@ def pairs():
         draw = random.Random(f"{SEED} partitions {number}")
         groups.append((name, "own", batch, draw.choice(names), texts[name], tiled, smallest, draw))
     for name, size, batch in PUBLISHED:
-        text = (root / "models" / f"{name}.cfg").read_text()
+        text = texts[name] = as_drawn((root / "models" / f"{name}.cfg").read_text())
         draw = random.Random(f"{SEED} clusters of {name} {size}")
         for cluster in sorted(draw.sample(names, CLUSTERS_OF_PUBLISHED)):
             groups.append((name, size, batch, cluster, text, layers_of(text), 3, draw))
@@ -273,7 +279,7 @@ def as_csv(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=__doc__.split("\n\n", 1)[1])
     parser.add_argument("--part", choices=["tuned", "kept", "all"], default="all", help="which pairs (default: all)")
-    parser.add_argument("--models", metavar="DIR", type=pathlib.Path, help="write the model files of the random networks here")
+    parser.add_argument("--models", metavar="DIR", type=pathlib.Path, help="write the model files of the networks here")
     parser.add_argument("--clusters", metavar="DIR", type=pathlib.Path, help="write descriptions of the clusters here")
     parser.add_argument("--tabs", action="store_true", help="print the rows with tabs between columns, without their names")
     parser.add_argument("--hash", action="store_true", help="print the SHA-256 of the list instead of the list")

@@ -39,8 +39,6 @@ be_quick() {
   figure=runs/prediction-pairs-quick.svg
 }
 
-model_file() { if [[ $1 == random-* ]]; then echo "$drawn/$1.cfg"; else echo "models/$1.cfg"; fi; }
-
 measure_all() {
   local round cluster network size images partition options before=
   drawn=$scratch/models
@@ -50,7 +48,7 @@ measure_all() {
   for ((round = 1; round <= rounds; ++round)); do
     while IFS=$'\t' read -r network size images cluster partition options _ <&3; do
       if [ "$cluster" != "$cluster_label" ]; then emulate "$cluster" "$scratch/clusters/$cluster.devices"; fi
-      if [ "$cluster $network $size $images" != "$before" ]; then setting "$(model_file "$network")" "$size" "$images"; fi
+      if [ "$cluster $network $size $images" != "$before" ]; then setting "$drawn/$network.cfg" "$size" "$images"; fi
       before="$cluster $network $size $images"
       # shellcheck disable=SC2086 # several options
       measure "$partition" "$round" $options

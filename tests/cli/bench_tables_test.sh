@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tables of the READMEs are those of the benches' result files, and bench/tables.py --check notices where they are not. No bench in
-# Python has two functions, or two keys of a dictionary, of one name, of which the first counts for nothing.
+# Python has two functions, or two keys of a dictionary, of one name, of which the first counts for nothing. The pairs that predictions are
+# judged by at the end are those that were drawn at the beginning.
 set -euo pipefail
 command -v python3 >/dev/null || exit 77
 folder=$(mktemp -d)
@@ -83,4 +84,7 @@ expect_cells choice 'pi3x4, 100 Mbit/s' '`net`, 64x64, 2' 3 0.80 '1.10 (1.00 to 
 expect_cells prediction 'pi3x4, 100 Mbit/s' '`net`, 64x64, 2' 3 '27.3 %' '50.0 %' 0.50 '0.0 %' '25.0 %'
 # One device recomputes layers for a batch of 8, so it is compared in two passes of 4: 80 s.
 expect_cells speed 8 '100 *' 100 50.0 50.0 1.60 1.60 1.90 80.0
+
+kept=$(python3 bench/prediction/pairs.py --part kept --hash)
+[ "$kept" = "$(cat bench/prediction/kept-pairs.sha256)" ] || fail "the pairs that are kept have another hash: $kept"
 [ "$failures" -eq 0 ] || { printf '%d failed\n' "$failures"; exit 1; }
