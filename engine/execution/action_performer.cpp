@@ -221,12 +221,9 @@ void ActionPerformer<T>::compute(const Action& action, int time, const Pass& pas
     case Phase::BackwardWeights:
       compute_weights(layer, action.part);
       break;
-    case Phase::GradientNorm: {
-      PassOutcome mine;
-      mine.loss = {parameters_->owned_gradient_squares(pass.step + 1)};
-      transfers_->loss().set(mine);
+    case Phase::GradientNorm:
+      transfers_->loss().set({.loss = {parameters_->owned_gradient_squares(pass.step + 1)}});
       break;
-    }
     case Phase::ClipGradients: {
       const double norm = std::sqrt(transfers_->loss().total().loss.total());
       if (norm > network_->max_gradient_norm) {

@@ -22,9 +22,9 @@ struct PassProblem {
 };
 
 struct PassOutcome {
-  LossSum loss;                        // not yet divided by images
-  int stop_signal = 0;                 // see engine/system/stop_request.h
-  std::optional<PassProblem> problem;  // what went wrong, if anything did
+  LossSum loss;                             // not yet divided by images
+  int stop_signal = 0;                      // see engine/system/stop_request.h
+  std::optional<PassProblem> problem = {};  // what went wrong, if anything did
 };
 
 class LossExchange {

@@ -45,7 +45,7 @@ class ParameterSet {
   void initialize(std::uint64_t seed);
 
   void clear_gradients();
-  // Those of all that is learnt here so far, before any is under way.
+  // Those of all that is learnt here so far, while none is under way.
   void scale_gradients(double factor);
   // The sum of squares of those that this rank owns, of what learns in update `step`; after
   // finish_gradients() of all buckets.

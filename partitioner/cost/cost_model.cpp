@@ -422,6 +422,9 @@ class StepCostSum {
       const bool comes_back = map != kImage && network_.takes_gradient(map);
       group_cost.backward_exchange_s += comes_back ? seconds.backward_s : 0;
     }
+    if (network_.max_gradient_norm > 0) {
+      cost_.norm_s += kNormOfUpdate * group_cost.update_s;
+    }
     cost_.groups.push_back(std::move(group_cost));
   }
 

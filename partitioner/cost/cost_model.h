@@ -42,6 +42,10 @@ struct CostOptions {
   TrainedArrays trained = {};  // how much state that is
 };
 
+// The norm of gradients, of what updating takes: it reads one of the five numbers that an update
+// reads or writes.
+inline constexpr double kNormOfUpdate = 0.2;
+
 // What one rank computes for one group in one pass, without messages.
 struct RankSeconds {
   double forward_s = 0;  // layers with weights
@@ -86,7 +90,7 @@ struct StepCost {
   std::vector<GroupCost> groups;
   Index passes = 1;
   double loss_s = 0;  // of one pass
-  double norm_s = 0;  // of the step's gradient
+  double norm_s = 0;  // of the step's gradient, where it is clipped
 
   [[nodiscard]] double total() const;
 };

@@ -20,9 +20,6 @@ double share(const Region& part, const Region& whole) {
   return static_cast<double>(part.volume()) / static_cast<double>(whole.volume());
 }
 
-// Of what updating takes: it reads gradients alone, of five numbers that an update reads or writes.
-constexpr double kNormOfUpdate = 0.2;
-
 class StepPrices {
  public:
   StepPrices(const Network& network,

@@ -165,9 +165,9 @@ Index total_stride(const Network& network) {
 }
 
 Network with_input(const Network& network, const InputSize& size) {
-  Network result;
+  Network result = network;
   result.image = {network.image.channels, size.rows, size.cols};
-  result.max_gradient_norm = network.max_gradient_norm;
+  result.layers.clear();
   for (const LayerSpec& layer : network.layers) {
     try {
       add_layer(result, layer.operation, layer.inputs, layer.line);

@@ -459,7 +459,7 @@ class ScheduleCheck {
   // Gradients are clipped once, where that is asked for and parameters are changed.
   void check_clipping() {
     const auto count = [this](Phase phase) { return places(phase, kNoLayer).size(); };
-    const bool updates = count_updates() > 0;
+    const bool updates = update_of(0) != kNever;
     const std::size_t wanted = network_.max_gradient_norm > 0 && updates ? 1 : 0;
     std::size_t rounds = 0;
     for (const TransferIndex i : plan_.transfers.indices()) {
@@ -473,13 +473,6 @@ class ScheduleCheck {
              count(Phase::GradientNorm),
              rounds);
     }
-  }
-
-  [[nodiscard]] std::size_t count_updates() const {
-    return places([](const Action& action) {
-             return action.kind == Kind::Compute && action.phase == Phase::Update;
-           })
-        .size();
   }
 
   void check_losses() {

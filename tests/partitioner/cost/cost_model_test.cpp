@@ -342,6 +342,37 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
   }
 }
 
+TEST_CASE("the norm of gradients takes a part of what updating takes, and a message each way") {
+  for (const int ranks : {1, 4}) {
+    tests::RandomCase random = tests::random_case(7, ranks, {});
+    const ClusterProfile cluster = equal_devices({.count = ranks});
+    const auto cost = [&] {
+      return step_cost(random.network, random.partition, random.batch, cluster, {});
+    };
+    const auto computed = [&] {
+      const Plan plan = make_plan(random.network, random.partition, random.batch);
+      double sum = 0;
+      for (const PricedAction& priced : priced_step(random.network, plan, cluster, {}).actions) {
+        sum += priced.action.phase == Phase::GradientNorm && !priced.seconds.empty()
+                   ? priced.seconds.front()
+                   : 0;
+      }
+      return sum;
+    };
+    const StepCost plain = cost();
+    CHECK(plain.norm_s == 0);
+    CHECK(computed() == 0);
+    random.network.max_gradient_norm = 1;
+    const StepCost clipping = cost();
+    CHECK(clipping.norm_s > loss_seconds(cluster));
+    CHECK(clipping.total() == doctest::Approx(plain.total() + clipping.norm_s));
+    CHECK(computed() > 0);
+    if (ranks == 1) {
+      CHECK(computed() == doctest::Approx(clipping.norm_s));
+    }
+  }
+}
+
 TEST_CASE("recomputing adds the time of what runs again, and changes nothing else") {
   int slower = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -129,12 +129,14 @@ TEST_CASE("strides beyond any map have a product, too") {
 TEST_CASE("another input leaves parameters as they are, or is refused") {
   Network network = strided_trunk();
   network.layers[2].learning.rate_factor = 3;
+  network.max_gradient_norm = 10;
   freeze(network, 0);
   const Network larger = with_input_of_same_parameters(network, {96, 80});
   CHECK(larger.image == MapShape{3, 96, 80});
   CHECK(larger.layer(2).output == MapShape{8, 12, 10});
   CHECK(larger.layer(2).learning == network.layer(2).learning);
   CHECK(last_frozen(larger) == 0);
+  CHECK(larger.max_gradient_norm == 10);
 
   Network pooled = network;
   add_layer(pooled, AvgPool{}, {2});

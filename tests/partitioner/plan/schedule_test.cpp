@@ -355,7 +355,6 @@ TEST_CASE("gradients of shift and scale are reduced where ranks normalise by the
 
 namespace {
 
-// A schedule that is damaged on purpose must not pass.
 // The same, whose gradients are clipped.
 Network clipping_network() {
   Network network = small_network();
@@ -363,6 +362,7 @@ Network clipping_network() {
   return network;
 }
 
+// A schedule that is damaged on purpose must not pass.
 struct Damage {
   explicit Damage(Network of = small_network()) : network(std::move(of)) {}
 
