@@ -240,7 +240,8 @@ class BackwardData {
     }
   }
 
-  // Filter by filter: their weights for neighbouring channels lie side by side.
+  // Filter by filter: their weights for neighbouring channels lie side by side, and so do those
+  // that the next run will pack.
   void pack(const BlockRun& run, const Chunk& chunk, T* to) const {
     const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
     const Index channels =
@@ -253,6 +254,7 @@ class BackwardData {
     for (Index k = 0; k < chunk.filters.size(); ++k) {
       const T* from = filters_.weight + (chunk.filters.begin + k - filters_.first) * shape_.row() +
                       first * shape_.taps() + chunk.taps.begin;
+      ask_for_row(from + channels * shape_.taps(), channels * shape_.taps());
       for (Index block = 0; block < run.blocks; ++block) {
         T* at = to + (block * chunk.terms() + k) * kBlockChannels;
         if (shape_.taps() == 1 && channels == run.blocks * kBlockChannels) {

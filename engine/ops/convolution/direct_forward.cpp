@@ -115,18 +115,13 @@ class Forward {
     });
   }
 
-  // Prefetches the weights of the terms from `first` on, which are packed next: they come from far
-  // away.
+  // The weights of the terms from `first` on are packed next.
   void ask_for_weights(const BlockRun& run, Index first) const {
-    constexpr Index kLine = kAlignment / static_cast<Index>(sizeof(T));
-    const Index end = std::min(first + kChunkTerms, shape_.row());
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& channels = channel_blocks_[static_cast<std::size_t>(run.first + block)].channels;
       for (Index k = channels.begin; k < channels.end; ++k) {
-        const T* row = weight_ + (k - region_.channels.begin) * shape_.row();
-        for (Index term = first; term < end; term += kLine) {
-          __builtin_prefetch(row + term);
-        }
+        ask_for_row(weight_ + (k - region_.channels.begin) * shape_.row() + first,
+                    std::min(kChunkTerms, shape_.row() - first));
       }
     }
   }
