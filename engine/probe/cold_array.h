@@ -13,18 +13,21 @@
 
 namespace tessera::engine {
 
+// Elements that no cache holds.
+[[nodiscard]] inline Index cold_elements() {
+  constexpr Index kSmall = Index{2} << 20U;  // 8 MiB: no third level
+  constexpr Index kLarge = Index{8} << 20U;  // 32 MiB
+  return ::sysconf(_SC_LEVEL3_CACHE_SIZE) > 0 ? kLarge : kSmall;
+}
+
 // Numbers of which a trial takes some at a time. One array for everything, as a step has one for
 // its maps: a large array lies in large pages, and kernels are up to a fifth faster there.
 class ColdArray {
  public:
-  // Elements that no cache holds, but at most `most`; never so few that they would not lie in large
-  // pages.
+  // cold_elements(), but at most `most`; never so few that they would not lie in large pages.
   [[nodiscard]] static Index elements(Index most) {
     constexpr Index kLeast = Index{1} << 20U;  // 4 MiB
-    constexpr Index kSmall = Index{2} << 20U;  // 8 MiB: no third level
-    constexpr Index kLarge = Index{8} << 20U;  // 32 MiB
-    const bool large = ::sysconf(_SC_LEVEL3_CACHE_SIZE) > 0;
-    return std::max(std::min(large ? kLarge : kSmall, most), kLeast);
+    return std::max(std::min(cold_elements(), most), kLeast);
   }
 
   explicit ColdArray(Index elements) : values_(elements) {}

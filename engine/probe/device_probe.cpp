@@ -1,7 +1,8 @@
 #include "engine/probe/device_probe.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -268,23 +269,26 @@ PassRates elementwise_rates(const TrialTimer& timer, double allowed_s, ProbeMaps
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
 }
 
-// Read and written by as many threads as operators have.
+// Read by as many threads as operators have, each some megabytes in large pages, as weights are;
+// more in all than a cache holds.
 double memory_bytes_per_s(const TrialTimer& timer, double allowed_s) {
-  constexpr std::size_t kPart = 8U << 20U;
-  const auto parts = static_cast<std::size_t>(threads());
-  const std::vector<char> from(parts * kPart, 1);
-  std::vector<char> to(parts * kPart);
-  const auto copy = [&](std::size_t part) {
-    std::memcpy(to.data() + part * kPart, from.data() + part * kPart, kPart);
+  constexpr Index kLeast = Index{2} << 20U;
+  const Index part = std::max(kLeast, cold_elements() / threads());
+  const Array<std::uint32_t> numbers(threads() * part);
+  std::vector<std::uint32_t> sums(static_cast<std::size_t>(threads()));
+  const auto sum = [&](int i) {
+    const std::uint32_t* begin = numbers.data() + i * part;
+    sums[static_cast<std::size_t>(i)] = std::accumulate(begin, begin + part, std::uint32_t{0});
   };
   const double seconds = timer.seconds(allowed_s, [&] {
     std::vector<std::jthread> others;
-    for (std::size_t part = 1; part < parts; ++part) {
-      others.emplace_back(copy, part);
+    for (int i = 1; i < threads(); ++i) {
+      others.emplace_back(sum, i);
     }
-    copy(0);
+    sum(0);
   });
-  return 2 * static_cast<double>(parts * kPart) / seconds;
+  expects(sums.back() == 0, "an array begins with zeros");
+  return static_cast<double>(numbers.bytes()) / seconds;
 }
 
 // Packing and unpacking of a few rows, as messages between tiles have them.

@@ -1,16 +1,20 @@
 #include "engine/probe/update_probe.h"
 
+#include <cmath>
+
+#include "engine/probe/cold_array.h"
 #include "engine/probe/repeated_timing.h"
 #include "engine/train/optimizer.h"
 
 namespace tessera::engine {
 
 double measure_updated_weights_per_s(double allowed_s) {
-  constexpr Index kSide = 1024;
+  // Values, gradients and what is remembered of them together are more than a cache holds.
+  const auto side = static_cast<Index>(std::sqrt(static_cast<double>(cold_elements() / 2)));
   partitioner::Network network;
-  network.image = {kSide, 1, 1};
+  network.image = {side, 1, 1};
   partitioner::Connected layer;
-  layer.outputs = kSide;
+  layer.outputs = side;
   add_layer(network, layer, {partitioner::kImage});
   const partitioner::Plan plan =
       make_plan(network, make_partition(network, partitioner::Shorthand{}), 1);
@@ -19,8 +23,11 @@ double measure_updated_weights_per_s(double allowed_s) {
   parameters.initialize(1);
   Optimizer<float> optimizer({}, parameters, 0);
   Index step = 0;
-  const double seconds = median_seconds(allowed_s, [&] { optimizer.update(parameters, ++step); });
-  return static_cast<double>(kSide * kSide) / seconds;
+  const double seconds = median_seconds(allowed_s, [&] {
+    parameters.clear_gradients();
+    optimizer.update(parameters, ++step);
+  });
+  return static_cast<double>(side * side) / seconds;
 }
 
 }  // namespace tessera::engine

@@ -4,8 +4,8 @@
 
 namespace tessera::engine {
 
-// Weights that stochastic gradient descent with momentum updates in a second on this rank; takes
-// about `allowed_s`.
+// Weights that stochastic gradient descent with momentum updates in a second on this rank, their
+// gradients set to zero again included; takes about `allowed_s`.
 [[nodiscard]] double measure_updated_weights_per_s(double allowed_s);
 
 }  // namespace tessera::engine

@@ -54,7 +54,7 @@ struct DeviceProfile {
   std::string name;
   Index memory_bytes = kMostMemoryBytes;  // that a process of it may take
   Index program_bytes = 0;  // of these without a network; 0: memory_bytes is without them
-  double memory_bytes_per_s = kInfiniteRate;  // read or written
+  double memory_bytes_per_s = kInfiniteRate;  // read
   double message_s = 0;                       // processor time to post or to take in a message
   // What the processor does with messages: packs them and hands them to the network, or takes them
   // from it and unpacks them.
@@ -70,7 +70,7 @@ struct DeviceProfile {
   PassRates exponential;  // what an activation with an exponential takes beyond that, likewise
   PassRates pool;         // by bytes of inputs and output
   PassRates elementwise;  // whatever else: likewise
-  double updated_weights_per_s = kInfiniteRate;
+  double updated_weights_per_s = kInfiniteRate;  // their gradients set to zero again included
   std::vector<ConvolutionPoint> convolutions;
   std::string board;                  // key of board_power.h; empty: not said
   std::optional<PowerProfile> power;  // as measured; nothing: unknown
