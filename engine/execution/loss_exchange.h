@@ -29,21 +29,23 @@ struct PassOutcome {
 
 class LossExchange {
  public:
-  explicit LossExchange(const Communicator& communicator) : gathering_(communicator) {}
+  explicit LossExchange(const Communicator& communicator)
+      : LossExchange(communicator, 0, communicator.size()) {}
   // Among ranks [first, first + count).
   LossExchange(const Communicator& communicator, int first, int count)
-      : gathering_(communicator, first, count) {}
+      : communicator_(&communicator), gathering_(communicator, first, count) {}
 
   void set(const PassOutcome& mine);
   // Gathering::kRounds rounds, each started and finished.
-  void start(int round) { gathering_.start(round); }
-  void finish() { gathering_.finish(); }
+  void start(int round);
+  void finish();
 
   // The same on all ranks that take part: the sum of their losses, in rank order, and the signal
   // and the problem of the lowest rank that has one.
   [[nodiscard]] PassOutcome total() const;
 
  private:
+  const Communicator* communicator_;
   Gathering gathering_;
 };
 
