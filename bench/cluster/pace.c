@@ -1,6 +1,7 @@
 // Slows the ranks of an MPI program down evenly: preloaded into each, with the share of a processor that it may use in
-// TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share; less often while it
-// waits, since looking takes time from those that compute.
+// TESSERA_PACE. After a millisecond of computing at the latest the rank stands still for as long as it takes to come down to its share; and
+// before it gives the processor away by itself or starts to send, so that others never have what a slow device would not have finished yet. What looking
+// for messages takes meanwhile costs it nothing, as on a device that has nothing else to do.
 //
 // Unlike a quota of a control group it does so at once instead of every 10 ms or so, and time spent waiting for messages earns
 // no right to be faster later: as on a slow processor. A real device shares with nobody: time in which the rank would have computed, but other
@@ -29,9 +30,11 @@
 #include <unistd.h>
 
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
+static const double least_pause_s = 2e-5;    // less is owed until later
+static const double look_s = 1e-5;           // of processor time: more than that between two waits is computing
+static const double until_waiting_s = 1e-3;  // without computing
 
-static const long turn_ns = 250000;
-static const long most_turn_ns = 1000000;          // while nothing is computed
+static const long turn_ns = 1000000;  // more pauses would find the caches cold more often
 static const double waiting_share = 0.5;           // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
@@ -49,7 +52,9 @@ static double processor_before_s;
 static double time_before_s;
 static long waits_before;
 static double owed_s;
-static long next_turn_ns;
+static double computed_s;  // when the thread was last seen to compute
+static volatile sig_atomic_t paying;
+static __thread int slowed;  // whether this is the thread
 
 // How often the thread has given the processor away by itself: for a message, a lock, a pause.
 static long waits(void) {
@@ -84,17 +89,20 @@ static double owed_for_bytes(double time_s) {
 }
 
 static void begin_turn(void) {
-  const struct itimerspec once = {{0, 0}, {0, next_turn_ns}};
+  const struct itimerspec once = {{0, 0}, {0, turn_ns}};
   waits_before = waits();
   time_before_s = seconds_of(CLOCK_MONOTONIC);
   processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   timer_settime(timer, 0, &once, NULL);
 }
 
+typedef int nanosleep_function(const struct timespec*, struct timespec*);
+static nanosleep_function* system_nanosleep;
+
 static void pause_for(double seconds) {
   const long whole = (long)seconds;
   const struct timespec time = {whole, (long)((seconds - (double)whole) * 1e9)};
-  nanosleep(&time, NULL);
+  system_nanosleep(&time, NULL);
 }
 
 // Who waits looks for messages all the time, and does so where the wire is.
@@ -106,34 +114,103 @@ static void be_waiting(int now) {
   waiting = now;
 }
 
-// What keeping pace takes by itself is a part of the pause.
-static void keep_pace(int number) {
-  (void)number;
-  const int error = errno;
-  const double processor_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+// Stands still for what has been computed since the last turn began, `free_s` of which cost nothing. What that takes by itself is a part of the pause.
+static void pay(double used_s, double free_s) {
   const double time_s = seconds_of(CLOCK_MONOTONIC);
-  const double used_s = processor_s - processor_before_s;
   const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
-  if (used_s < waiting_share * (time_s - time_before_s - lost_s)) {
-    next_turn_ns = next_turn_ns < most_turn_ns / 2 ? 2 * next_turn_ns : most_turn_ns;
-    be_waiting(next_turn_ns == most_turn_ns);
-  } else {
-    next_turn_ns = turn_ns;
-    be_waiting(0);
-  }
-  const double undisturbed_s = used_s * undisturbed_loop_s / time_loop_twice();
-  owed_s += undisturbed_s / share - used_s - lost_s + owed_for_bytes(time_s);
+  const double charged_s = used_s - free_s;
+  owed_s += charged_s * undisturbed_loop_s / time_loop_twice() / share - charged_s - lost_s + owed_for_bytes(time_s);
   const double pause_s = owed_s - (seconds_of(CLOCK_MONOTONIC) - time_s);
-  if (pause_s > 0) {
+  if (pause_s > least_pause_s) {
     pause_for(pause_s);
   }
-  begin_turn();
-  owed_s -= time_before_s - time_s;
+  owed_s -= seconds_of(CLOCK_MONOTONIC) - time_s;
   if (owed_s < -most_credit_s) {
     owed_s = -most_credit_s;
   }
+}
+
+static double used_in_turn(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID) - processor_before_s; }
+
+// A turn has ended while the thread computes, or waits for something else than below.
+static void end_turn(int number) {
+  (void)number;
+  if (paying) {
+    return;
+  }
+  const int error = errno;
+  const double used_s = used_in_turn();
+  const double turn_s = seconds_of(CLOCK_MONOTONIC) - time_before_s;
+  be_waiting(waits() != waits_before && used_s < waiting_share * turn_s);
+  pay(used_s, 0);
+  begin_turn();
   errno = error;
 }
+
+// Before the thread gives the processor away, or starts to send.
+static void end_computing(double free_s) {
+  const int error = errno;
+  paying = 1;
+  const double used_s = used_in_turn();
+  if (used_s > free_s) {
+    be_waiting(0);
+    pay(used_s, free_s);
+    computed_s = seconds_of(CLOCK_MONOTONIC);
+  } else if (seconds_of(CLOCK_MONOTONIC) - computed_s > until_waiting_s) {
+    be_waiting(1);
+  }
+  errno = error;
+}
+
+static void go_on(void) {
+  const int error = errno;
+  begin_turn();
+  paying = 0;
+  errno = error;
+}
+
+// In the place of what the library or the program calls: the same, and what is due before it.
+int nanosleep(const struct timespec* time, struct timespec* left) {
+  if (!slowed) {
+    return system_nanosleep != NULL ? system_nanosleep(time, left) : clock_nanosleep(CLOCK_REALTIME, 0, time, left);
+  }
+  end_computing(look_s);
+  const int result = system_nanosleep(time, left);
+  go_on();
+  return result;
+}
+
+int sched_yield(void) {
+  if (!slowed) {
+    return (int)syscall(SYS_sched_yield);
+  }
+  end_computing(look_s);
+  const int result = (int)syscall(SYS_sched_yield);
+  go_on();
+  return result;
+}
+
+static void before_sending(void) {
+  if (slowed) {
+    end_computing(0);
+    go_on();
+  }
+}
+
+// MPICH's handles are integers.
+typedef int send_function(const void*, int, int, int, int, int, int*);
+
+#define SENDS(name)                                                                                       \
+  int name(const void* data, int count, int type, int rank, int tag, int comm, int* request) {            \
+    static send_function* send;                                                                           \
+    if (send == NULL) {                                                                                   \
+      send = (send_function*)dlsym(RTLD_NEXT, #name);                                                     \
+    }                                                                                                     \
+    before_sending();                                                                                     \
+    return send(data, count, type, rank, tag, comm, request);                                             \
+  }
+SENDS(MPI_Isend)
+SENDS(MPI_Issend)
 
 static double positive_number(const char* name) {
   const char* text = getenv(name);
@@ -177,6 +254,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 __attribute__((constructor)) static void start(void) {
+  system_nanosleep = (nanosleep_function*)dlsym(RTLD_NEXT, "nanosleep");
   share = getenv("PMI_RANK") == NULL ? 0 : positive_number("TESSERA_PACE");
   undisturbed_loop_s = positive_number("TESSERA_PACE_LOOP");
   if (share <= 0 || share >= 1 || undisturbed_loop_s <= 0) {
@@ -188,14 +266,14 @@ __attribute__((constructor)) static void start(void) {
     interfaces = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
     bytes_before = bytes_so_far();
   }
-  next_turn_ns = turn_ns;
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
   const int number = SIGRTMAX - 2;
-  struct sigaction action = {.sa_handler = keep_pace, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = end_turn, .sa_flags = SA_RESTART};
   sigaction(number, &action, NULL);
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
   event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
+    slowed = 1;
     begin_turn();
   }
 }

@@ -14,7 +14,7 @@ part=tuned
 only=.
 rounds=1
 steps=3
-probe_seconds=20
+probe_seconds=40
 python=/usr/bin/python3
 
 show_help() {
