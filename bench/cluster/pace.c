@@ -1,5 +1,5 @@
 // Slows the ranks of an MPI program down evenly: preloaded into each, with the share of a processor that it may use in
-// TESSERA_PACE. After a millisecond of computing at the latest the rank stands still for as long as it takes to come down to its share; and
+// TESSERA_PACE. After a quarter of a millisecond of computing at the latest the rank stands still for as long as it takes to come down to its share; and
 // before it gives the processor away by itself or starts to send, so that others never have what a slow device would not have finished yet. What looking
 // for messages takes meanwhile costs it nothing, as on a device that has nothing else to do.
 //
@@ -30,11 +30,12 @@
 #include <unistd.h>
 
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
-static const double least_pause_s = 2e-5;    // less is owed until later
-static const double look_s = 1e-5;           // of processor time: more than that between two waits is computing
+static const double least_pause_s = 2e-5;  // less is owed until later
+static const double look_s = 1e-5;         // of processor time: more than that between two waits is computing
 static const double until_waiting_s = 1e-3;  // without computing
 
-static const long turn_ns = 1000000;  // more pauses would find the caches cold more often
+static const long turn_ns = 250000;
+static const long most_turn_ns = 1000000;          // while nothing is computed
 static const double waiting_share = 0.5;           // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
@@ -53,6 +54,7 @@ static double time_before_s;
 static long waits_before;
 static double owed_s;
 static double computed_s;  // when the thread was last seen to compute
+static long next_turn_ns;
 static volatile sig_atomic_t paying;
 static __thread int slowed;  // whether this is the thread
 
@@ -89,7 +91,7 @@ static double owed_for_bytes(double time_s) {
 }
 
 static void begin_turn(void) {
-  const struct itimerspec once = {{0, 0}, {0, turn_ns}};
+  const struct itimerspec once = {{0, 0}, {0, next_turn_ns}};
   waits_before = waits();
   time_before_s = seconds_of(CLOCK_MONOTONIC);
   processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
@@ -141,7 +143,13 @@ static void end_turn(int number) {
   const int error = errno;
   const double used_s = used_in_turn();
   const double turn_s = seconds_of(CLOCK_MONOTONIC) - time_before_s;
-  be_waiting(waits() != waits_before && used_s < waiting_share * turn_s);
+  if (waits() != waits_before && used_s < waiting_share * turn_s) {
+    next_turn_ns = next_turn_ns < most_turn_ns / 2 ? 2 * next_turn_ns : most_turn_ns;
+    be_waiting(next_turn_ns == most_turn_ns);
+  } else {
+    next_turn_ns = turn_ns;
+    be_waiting(0);
+  }
   pay(used_s, 0);
   begin_turn();
   errno = error;
@@ -164,6 +172,7 @@ static void end_computing(double free_s) {
 
 static void go_on(void) {
   const int error = errno;
+  next_turn_ns = turn_ns;
   begin_turn();
   paying = 0;
   errno = error;
@@ -266,6 +275,7 @@ __attribute__((constructor)) static void start(void) {
     interfaces = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
     bytes_before = bytes_so_far();
   }
+  next_turn_ns = turn_ns;
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
   const int number = SIGRTMAX - 2;
   struct sigaction action = {.sa_handler = end_turn, .sa_flags = SA_RESTART};
