@@ -46,7 +46,7 @@ class Requests {
 struct ExchangeTimes {
   double maps_s = 0;        // and their gradients
   double statistics_s = 0;  // batch statistics, and the loss of a step
-  double reduction_s = 0;   // gradient reduction and parameter all-gather
+  double reduction_s = 0;   // gradient reduction, their norm, and parameter all-gather
 
   [[nodiscard]] double total_s() const { return maps_s + statistics_s + reduction_s; }
   // What came after `before` was noted.

@@ -47,16 +47,6 @@ void LossExchange::set(const PassOutcome& mine) {
   gathering_.set(message);
 }
 
-void LossExchange::start(int round) {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::statistics_s);
-  gathering_.start(round);
-}
-
-void LossExchange::finish() {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::statistics_s);
-  gathering_.finish();
-}
-
 PassOutcome LossExchange::total() const {
   PassOutcome total;
   for (const std::vector<std::byte>& theirs : gathering_.all()) {

@@ -29,23 +29,21 @@ struct PassOutcome {
 
 class LossExchange {
  public:
-  explicit LossExchange(const Communicator& communicator)
-      : LossExchange(communicator, 0, communicator.size()) {}
+  explicit LossExchange(const Communicator& communicator) : gathering_(communicator) {}
   // Among ranks [first, first + count).
   LossExchange(const Communicator& communicator, int first, int count)
-      : communicator_(&communicator), gathering_(communicator, first, count) {}
+      : gathering_(communicator, first, count) {}
 
   void set(const PassOutcome& mine);
   // Gathering::kRounds rounds, each started and finished.
-  void start(int round);
-  void finish();
+  void start(int round) { gathering_.start(round); }
+  void finish() { gathering_.finish(); }
 
   // The same on all ranks that take part: the sum of their losses, in rank order, and the signal
   // and the problem of the lowest rank that has one.
   [[nodiscard]] PassOutcome total() const;
 
  private:
-  const Communicator* communicator_;
   Gathering gathering_;
 };
 

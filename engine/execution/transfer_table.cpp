@@ -20,6 +20,11 @@ int tag_of(TransferIndex transfer) {
   return kFirstExchangeTag + 2 * transfer.number();
 }
 
+// What the time of adding up a number counts for: a loss, or the norm of gradients.
+double ExchangeTimes::*purpose_of(TransferKind sum) {
+  return sum == TransferKind::Loss ? &ExchangeTimes::statistics_s : &ExchangeTimes::reduction_s;
+}
+
 }  // namespace
 
 template <class T>
@@ -133,9 +138,11 @@ void TransferTable<T>::start(TransferIndex number,
       objects_.start_assignments(started.subject);
       break;
     case TransferKind::Loss:
-    case TransferKind::GradientNorm:
+    case TransferKind::GradientNorm: {
+      const ExchangeTimer timer(*communicator_, purpose_of(started.kind));
       loss().start(started.subject);
       break;
+    }
     case TransferKind::ParameterGradient:
       parameters_->start_gradients(started.subject, started.normalized);
       break;
@@ -171,9 +178,11 @@ void TransferTable<T>::finish(TransferIndex number) {
       objects_.finish_assignments(finished.subject);
       break;
     case TransferKind::Loss:
-    case TransferKind::GradientNorm:
+    case TransferKind::GradientNorm: {
+      const ExchangeTimer timer(*communicator_, purpose_of(finished.kind));
       loss().finish();
       break;
+    }
     case TransferKind::ParameterGradient:
       parameters_->finish_gradients(finished.subject);
       break;

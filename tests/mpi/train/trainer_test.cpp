@@ -3,9 +3,11 @@
 #include "engine/train/trainer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/support/cuts.h"
@@ -211,6 +213,28 @@ TEST_CASE("a layer that is held has no part in the norm by which gradients are c
   const std::vector<double> clipped = gradient_of_step(network, plan, world);
   if (world.rank() == 0) {
     CHECK(norm_of(clipped) == doctest::Approx(0.125).epsilon(1e-4));
+  }
+}
+
+// Ranks with less to do, or nothing, wait there.
+TEST_CASE("waiting for the loss of another rank is time spent on exchanging") {
+  const Communicator world = Communicator::world();
+  Network network;
+  network.image = {2, 3, 3};
+  add_layer(network, partitioner::Connected{.outputs = 4}, {kImage});
+  add_layer(network, partitioner::Softmax{}, {0});
+  const Partition partition =
+      tests::partition_of(network, world.size(), {{0, 1}}, {tests::images_cut(world.size())});
+  const partitioner::Plan plan = make_plan(network, partition, world.size());
+  Trainer trainer(network, plan, world, options(2 * world.size(), BatchNormMode::Sync));
+  DataLoader pictures(RandomPictures{}, plan, world);
+  world.barrier();
+  if (world.rank() == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  const double waited_s = trainer.step(pictures).times.exchanges.statistics_s;
+  if (world.rank() > 0) {  // how long it took to leave the barrier is not known
+    CHECK(waited_s > 0.1);
   }
 }
 
