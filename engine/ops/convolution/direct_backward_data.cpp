@@ -241,7 +241,7 @@ class BackwardData {
   }
 
   // Filter by filter: their weights for neighbouring channels lie side by side, and so do those
-  // that the next run will pack.
+  // that the next run packs, if the group has more channels.
   void pack(const BlockRun& run, const Chunk& chunk, T* to) const {
     const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
     const Index channels =
@@ -251,10 +251,11 @@ class BackwardData {
     }
     const Index first =
         channel_blocks->channels.begin - channel_blocks->group * shape_.group_channels();
+    const Index next = std::min(channels, shape_.group_channels() - first - channels);
     for (Index k = 0; k < chunk.filters.size(); ++k) {
       const T* from = filters_.weight + (chunk.filters.begin + k - filters_.first) * shape_.row() +
                       first * shape_.taps() + chunk.taps.begin;
-      ask_for_row(from + channels * shape_.taps(), channels * shape_.taps());
+      ask_for_row(from + channels * shape_.taps(), next * shape_.taps());
       for (Index block = 0; block < run.blocks; ++block) {
         T* at = to + (block * chunk.terms() + k) * kBlockChannels;
         if (shape_.taps() == 1 && channels == run.blocks * kBlockChannels) {
