@@ -29,9 +29,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
-static const double least_pause_s = 2e-5;  // less is owed until later
-static const double look_s = 1e-5;         // of processor time: more than that between two waits is computing
+static const double most_credit_s = 0.2;     // of pauses that took longer than they should, and of time that others had
+static const double least_pause_s = 2e-5;    // less is owed until later
+static const double look_s = 1e-5;           // of processor time: more than that between two waits is computing
 static const double until_waiting_s = 1e-3;  // without computing
 
 static const long turn_ns = 250000;
