@@ -424,7 +424,7 @@ COLUMNS = ["board", "model", "size", "batch", "layer", "shape", "stride", "pass"
 
 
 def rows_of_board(board, cycles, layers):
-    """A row for each layer and pass, then one for the update of all weights."""
+    """A row for each layer and pass, then one for the update of all weights, with gradients set to zero again."""
     loops = Loops(board.processor, cycles)
     weights = 0
 
@@ -445,7 +445,7 @@ def rows_of_board(board, cycles, layers):
         yield row(layer, "rows_forward", "", forward)
         yield row(layer, "rows_backward", "", backward)
         weights += layer.shape.weight_bytes
-    yield row(None, "update", "", Work(0, 5 * weights))
+    yield row(None, "update", "", Work(0, 6 * weights))
 
 
 def main():

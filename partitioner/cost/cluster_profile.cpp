@@ -49,8 +49,8 @@ ClusterProfile equal_devices(const EqualDevices& numbers) {
   device.activate = {bus / 2, bus / 4};
   device.pool = {bus, bus / 2};
   device.elementwise = {bus, bus / 2};
-  constexpr double kUpdateBytes =
-      5 * 4.0;  // gradient, value and momentum read, two of them written
+  // Gradient, value and momentum are read, two of them written, and the gradient set to zero again.
+  constexpr double kUpdateBytes = 6 * 4.0;
   device.updated_weights_per_s = bus / kUpdateBytes;
   ClusterProfile cluster;
   cluster.link = {numbers.latency_s, numbers.link_bits_per_s / 8};

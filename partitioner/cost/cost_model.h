@@ -42,9 +42,9 @@ struct CostOptions {
   TrainedArrays trained = {};  // how much state that is
 };
 
-// The norm of gradients, of what updating takes: it reads one of the five numbers that an update
-// reads or writes.
-inline constexpr double kNormOfUpdate = 0.2;
+// The norm of gradients, of what updating takes: it reads one of the six numbers that an update
+// reads or writes, setting the gradient to zero again included.
+inline constexpr double kNormOfUpdate = 1.0 / 6;
 
 // What one rank computes for one group in one pass, without messages.
 struct RankSeconds {
