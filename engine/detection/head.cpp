@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "engine/detection/head_cells.h"
 #include "engine/ops/activation/softmax.h"
@@ -96,10 +98,12 @@ double cost_squares(const HeadSite& site, const HeadCells& cells) {
   const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head);
   const Index values = yolo == nullptr ? 1 : partitioner::kBoxValues + yolo->classes;
   double sum = 0;
-  Index i = 0;
-  for (const double delta : cells.deltas()) {
-    const Index entry = i++ / cell_count % values;
-    sum += by_iou && entry < kObjectness ? 0 : delta * delta;
+  for (Index c = 0; c < cells.region().channels.size(); ++c) {
+    if (by_iou && c % values < kObjectness) {
+      continue;
+    }
+    const auto channel = cells.deltas().begin() + c * cell_count;
+    sum = std::inner_product(channel, channel + cell_count, channel, sum);
   }
   return by_iou ? sum * yolo->object_normalizer : sum;
 }
@@ -176,7 +180,7 @@ std::vector<double> head_deltas(const HeadSite& site,
   HeadCells cells(region, values_of(output, region));
   if (const auto* yolox = std::get_if<partitioner::YoloxHead>(&site.head)) {
     judge(*yolox, site, batch, cells, cost);
-    return cells.deltas();
+    return std::move(cells).take_deltas();
   }
   const std::vector<Box> objects =
       learnt_objects(*batch.targets[static_cast<std::size_t>(region.images.begin)]);
@@ -188,7 +192,7 @@ std::vector<double> head_deltas(const HeadSite& site,
     judge(std::get<partitioner::GridHead>(site.head), objects, cells);
   }
   cost.squares += cost_squares(site, cells);
-  return cells.deltas();
+  return std::move(cells).take_deltas();
 }
 
 template <class T>

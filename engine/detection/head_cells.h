@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engine/base/targets.h"
@@ -36,6 +37,7 @@ class HeadCells {
     }
   }
   [[nodiscard]] const std::vector<double>& deltas() const { return deltas_; }
+  [[nodiscard]] std::vector<double> take_deltas() && { return std::move(deltas_); }
 
  private:
   [[nodiscard]] std::size_t index(Index channel, Place at) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/detection/head.h"
 #include "engine/layers/kinds.h"
@@ -91,8 +92,9 @@ void add_head_gradient(const Site& site,
                         judged_batch(pass, assigned),
                         site.tile().owned,
                         output,
-                        [&](const Region& cells, const std::vector<double>& deltas) {
-                          const std::vector<double> sent = sent_back(head, output, cells, deltas);
+                        [&](const Region& cells, std::vector<double> deltas) {
+                          const std::vector<double> sent =
+                              sent_back(head, output, cells, std::move(deltas));
                           std::vector<T> scaled(sent.size());
                           std::transform(
                               sent.begin(), sent.end(), scaled.begin(), [&](double delta) {
