@@ -1,5 +1,5 @@
 // Slows the ranks of an MPI program down evenly: preloaded into each, with the share of a processor that it may use in
-// TESSERA_PACE. After a quarter of a millisecond of computing at the latest the rank stands still for as long as it takes to come down to its share; and
+// TESSERA_PACE. After a millisecond of computing at the latest the rank stands still for as long as it takes to come down to its share; and
 // before it gives the processor away by itself or starts to send, so that others never have what a slow device would not have finished yet. What looking
 // for messages takes meanwhile costs it nothing, as on a device that has nothing else to do.
 //
@@ -34,8 +34,8 @@ static const double least_pause_s = 2e-5;    // less is owed until later
 static const double look_s = 1e-5;           // of processor time: more than that between two waits is computing
 static const double until_waiting_s = 1e-3;  // without computing
 
-static const long turn_ns = 250000;
-static const long most_turn_ns = 1000000;          // while nothing is computed
+static const long turn_ns = 1000000;
+static const long most_turn_ns = 4000000;          // while nothing is computed
 static const double waiting_share = 0.5;           // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
@@ -101,10 +101,12 @@ static void begin_turn(void) {
 typedef int nanosleep_function(const struct timespec*, struct timespec*);
 static nanosleep_function* system_nanosleep;
 
+// To its end, whatever signals come: the turn's own does.
 static void pause_for(double seconds) {
   const long whole = (long)seconds;
-  const struct timespec time = {whole, (long)((seconds - (double)whole) * 1e9)};
-  system_nanosleep(&time, NULL);
+  struct timespec left = {whole, (long)((seconds - (double)whole) * 1e9)};
+  while (system_nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
 }
 
 // Who waits looks for messages all the time, and does so where the wire is.
@@ -164,8 +166,12 @@ static void end_computing(double free_s) {
     be_waiting(0);
     pay(used_s, free_s);
     computed_s = seconds_of(CLOCK_MONOTONIC);
-  } else if (seconds_of(CLOCK_MONOTONIC) - computed_s > until_waiting_s) {
-    be_waiting(1);
+  } else {
+    const double time_s = seconds_of(CLOCK_MONOTONIC);
+    owed_for_bytes(time_s);  // carried while there was nothing else to do
+    if (time_s - computed_s > until_waiting_s) {
+      be_waiting(1);
+    }
   }
   errno = error;
 }
