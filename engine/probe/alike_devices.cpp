@@ -184,6 +184,8 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
   });
   common.message_s =
       median_of(devices, [](const DeviceProfile& device) { return device.message_s; });
+  common.first_message_s =
+      median_of(devices, [](const DeviceProfile& device) { return device.first_message_s; });
   common.convolutions = median_convolutions(devices);
   common.power = median_power(devices);
   for (const auto rate : kInterfaceRates) {

@@ -104,6 +104,7 @@ LinkMeasurements measured_links(double seconds,
                                 const Communicator& communicator) {
   LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
   links.message_s /= processor_share;
+  links.first_message_s /= processor_share;
   const auto rates =
       communicator.of_ranks(std::min(links.send_bytes_per_s, links.receive_bytes_per_s));
   const double rate = *std::min_element(rates.begin(), rates.end());
@@ -166,7 +167,8 @@ void round_numbers(ClusterProfile& cluster) {
     round(link.latency_s, link.bytes_per_s);
   };
   for (DeviceProfile& device : cluster.devices) {
-    round(device.memory_bytes_per_s, device.message_s, device.copied_bytes_per_s);
+    round(device.memory_bytes_per_s, device.copied_bytes_per_s);
+    round(device.message_s, device.first_message_s);
     round(device.send_bytes_per_s, device.receive_bytes_per_s, device.updated_weights_per_s);
     round(device.direct_flops_per_s, device.winograd_flops_per_s);
     for (auto rates : partitioner::kPassRates) {

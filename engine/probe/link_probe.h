@@ -19,7 +19,8 @@ namespace tessera::engine {
 // What one rank found out.
 struct LinkMeasurements {
   double message_s = 0;                      // processor time of a message, at either end
-  double byte_s = 0;                         // likewise of each byte, packing apart
+  double first_message_s = 0;                // to send one after computing
+  double byte_s = 0;                         // at either end, of each byte, packing apart
   double send_bytes_per_s = 0;               // to all others at once
   double receive_bytes_per_s = 0;            // from all others at once
   std::vector<double> half_round_trip_s;     // [other rank], of the smallest message; 0 for its own

@@ -42,14 +42,19 @@ std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
                                              const Communicator& communicator) {
   struct Numbers {
     double message_s;
+    double first_message_s;
     double byte_s;
     double send_bytes_per_s;
     double receive_bytes_per_s;
   };
   std::vector<LinkMeasurements> ranks;
-  for (const Numbers& numbers : communicator.of_ranks(
-           Numbers{mine.message_s, mine.byte_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
+  for (const Numbers& numbers : communicator.of_ranks(Numbers{mine.message_s,
+                                                              mine.first_message_s,
+                                                              mine.byte_s,
+                                                              mine.send_bytes_per_s,
+                                                              mine.receive_bytes_per_s})) {
     ranks.push_back({numbers.message_s,
+                     numbers.first_message_s,
                      numbers.byte_s,
                      numbers.send_bytes_per_s,
                      numbers.receive_bytes_per_s,
@@ -78,6 +83,7 @@ void describe_links(const std::vector<LinkMeasurements>& ranks,
     const LinkMeasurements& mine = ranks[static_cast<std::size_t>(from)];
     partitioner::DeviceProfile& device = cluster.devices[static_cast<std::size_t>(from)];
     device.message_s = mine.message_s;
+    device.first_message_s = mine.first_message_s;
     device.copied_bytes_per_s = 1 / (1 / device.copied_bytes_per_s + mine.byte_s);
     device.send_bytes_per_s = mine.send_bytes_per_s;
     device.receive_bytes_per_s = mine.receive_bytes_per_s;

@@ -136,6 +136,7 @@ class ClusterReader {
                       "program_bytes",
                       "memory_bytes_per_s",
                       "message_s",
+                      "first_message_s",
                       "copied_bytes_per_s",
                       "send_bytes_per_s",
                       "receive_bytes_per_s",
@@ -156,6 +157,8 @@ class ClusterReader {
                                ? toml_.integer(table, "program_bytes", 0, kMostMemoryBytes)
                                : 0;
     device.message_s = toml_.seconds(table, "message_s");
+    device.first_message_s =
+        table.contains("first_message_s") ? toml_.seconds(table, "first_message_s") : 0;
     for (const RateKey& key : kRates) {
       device.*key.rate = toml_.rate(table, key.name);
     }
@@ -384,6 +387,9 @@ std::string device_text(const DeviceProfile& device, const std::vector<std::stri
       device.memory_bytes,
       device.program_bytes,
       device.message_s);
+  if (device.first_message_s > 0) {
+    text += fmt::format("first_message_s = {}\n", device.first_message_s);
+  }
   for (const RateKey& key : kRates) {
     text += fmt::format("{} = {}\n", key.name, device.*key.rate);
   }

@@ -14,6 +14,7 @@ bool compute_alike(DeviceProfile a, const DeviceProfile& b) {
   a.memory_bytes = b.memory_bytes;
   a.program_bytes = b.program_bytes;
   a.message_s = b.message_s;
+  a.first_message_s = b.first_message_s;
   a.copied_bytes_per_s = b.copied_bytes_per_s;
   a.send_bytes_per_s = b.send_bytes_per_s;
   a.receive_bytes_per_s = b.receive_bytes_per_s;

@@ -37,6 +37,7 @@ class Simulation {
         wire_(cluster, static_cast<double>(kChunkBytes * chunks_in_flight(step.ranks))) {
     const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
+    computed_.resize(ranks);
     at_.resize(ranks, PricedActionIndex(0));
     result_.timelines.resize(ranks);
     for (const PricedTransfer& transfer : step.transfers) {
@@ -134,7 +135,13 @@ class Simulation {
   void spend(std::size_t rank, Doing doing, double seconds) {
     if (seconds > 0) {
       record(rank, doing, clocks_[rank] + seconds);
+      computed_[rank] = doing == Doing::Compute;
     }
+  }
+
+  void pass_message(std::size_t rank, Doing doing, double seconds) {
+    const double more_s = computed_[rank] ? first_message_more_s(cluster_.devices[rank]) : 0;
+    spend(rank, doing, more_s + seconds);
   }
 
   void record(std::size_t rank, Doing doing, double until) {
@@ -145,13 +152,15 @@ class Simulation {
   void wait_until(std::size_t rank, double time) {
     if (time > clocks_[rank]) {
       record(rank, Doing::Wait, time);
+      computed_[rank] = false;  // looks for messages all the time
     }
   }
 
   void start(std::size_t rank, const Action& action) {
     const auto kind = step_.transfers[action.transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
     for (const Parcel* parcel : outgoing_[action.transfer][rank]) {
-      spend(rank, Doing::Send, processor_seconds(cluster_.device(parcel->from), parcel->flow()));
+      pass_message(
+          rank, Doing::Send, processor_seconds(cluster_.device(parcel->from), parcel->flow()));
       wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank], kind);
       sent_.push_back({parcel, exchange_[at_[rank]]});
     }
@@ -173,7 +182,7 @@ class Simulation {
     }
     for (const Part::Arrival& arrival : part.arrivals) {
       wait_until(rank, arrival.time);
-      spend(rank, Doing::Receive, arrival.unpack_s);
+      pass_message(rank, Doing::Receive, arrival.unpack_s);
     }
     if (waits_for_sends) {
       wait_until(rank, part.last_departure_s);
@@ -185,6 +194,7 @@ class Simulation {
   const ClusterProfile& cluster_;
   Wire wire_;
   std::vector<double> clocks_;                              // by rank
+  std::vector<bool> computed_;                              // by rank: what it did last
   std::vector<PricedActionIndex> at_;                       // by rank: its next action
   IndexedVector<PricedActionIndex, std::size_t> exchange_;  // but for Compute
   std::vector<std::vector<Part>> parts_;                    // [exchange][rank]

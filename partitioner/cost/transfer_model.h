@@ -34,7 +34,10 @@ struct Parcel {
 // Processor time of messages at either end.
 [[nodiscard]] double processor_seconds(const DeviceProfile& device, const Flow& flow);
 
-// Seconds of a set of messages, by what each device sends and receives.
+// What the first message after computing takes beyond others: caches have other things then.
+[[nodiscard]] double first_message_more_s(const DeviceProfile& device);
+
+// Seconds of a set of messages, by what each device sends and receives. They come after computing.
 class TransferSeconds {
  public:
   void add(const DeviceProfile& device, const Flow& out, const Flow& in);

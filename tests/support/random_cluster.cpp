@@ -43,6 +43,8 @@ DeviceProfile random_device(Draw& draw) {
   device.program_bytes = draw.between(0, Index{1} << 25U);
   device.memory_bytes_per_s = between(draw, 1e9, 1e10);
   device.message_s = draw.chance(0.5) ? 0 : between(draw, 1e-6, 1e-4);
+  constexpr double kSlow = 1e-5;
+  device.first_message_s = device.message_s > kSlow ? 3 * device.message_s : 0;
   device.copied_bytes_per_s = between(draw, 1e8, 1e9);
   device.send_bytes_per_s = between(draw, 1e6, 1e8);
   device.receive_bytes_per_s = between(draw, 1e6, 1e8);

@@ -75,6 +75,9 @@ TEST_CASE("devices of a kind get medians, and keep their names and memory") {
   cluster.devices[0].message_s = 1e-3;
   cluster.devices[1].message_s = 2e-3;
   cluster.devices[2].message_s = 9e-3;
+  cluster.devices[0].first_message_s = 9e-3;
+  cluster.devices[1].first_message_s = 5e-3;
+  cluster.devices[2].first_message_s = 4e-3;
   cluster.devices[1].convolutions[0].backward_data_s *= 7;
   cluster.devices[2].convolutions.push_back(point(64, 10));
   const ClusterProfile before = cluster;
@@ -86,6 +89,7 @@ TEST_CASE("devices of a kind get medians, and keep their names and memory") {
     CHECK(of.direct_flops_per_s == 1e9);
     CHECK(of.pool == before.device(0).pool);
     CHECK(of.message_s == 2e-3);
+    CHECK(of.first_message_s == 5e-3);
     REQUIRE(of.convolutions.size() == 3);
     CHECK(of.convolutions[0].forward_s == 1);
     CHECK(of.convolutions[0].backward_data_s == doctest::Approx(2 / 0.9));

@@ -13,7 +13,7 @@ using partitioner::ClusterProfile;
 std::vector<LinkMeasurements> equal_links(std::size_t ranks) {
   std::vector<LinkMeasurements> links(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    links[rank] = {2e-5, 1e-9, 1.1e7, 1.2e7, {}, {}};
+    links[rank] = {2e-5, 5e-5, 1e-9, 1.1e7, 1.2e7, {}, {}};
     links[rank].half_round_trip_s.assign(ranks, 2e-4);
     links[rank].received_bytes_per_s.assign(ranks, 1e7);
     links[rank].half_round_trip_s[rank] = 0;
@@ -34,6 +34,7 @@ TEST_CASE("equal links are written once, and the latency is what processors do n
   CHECK(cluster.link.latency_s == doctest::Approx(2e-4 - 2 * 2e-5));
   CHECK(cluster.link.bytes_per_s == 1e7);
   CHECK(cluster.device(2).message_s == 2e-5);
+  CHECK(cluster.device(2).first_message_s == 5e-5);
   CHECK(cluster.device(2).send_bytes_per_s == 1.1e7);
   CHECK(cluster.device(2).receive_bytes_per_s == 1.2e7);
 }

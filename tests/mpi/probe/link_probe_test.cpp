@@ -22,6 +22,7 @@ TEST_CASE("links are measured in a short time, each with a rate and both ends wi
   }
   const auto links = measure_links(world, 0.2);
   CHECK(is_positive(links.message_s));
+  CHECK(is_positive(links.first_message_s));
   CHECK(links.byte_s >= 0);
   CHECK(links.byte_s < 1e-6);
   CHECK(is_positive(links.send_bytes_per_s));

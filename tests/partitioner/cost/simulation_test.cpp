@@ -188,6 +188,31 @@ TEST_CASE("who sends waits until its messages have left where the transfer says 
   }
 }
 
+TEST_CASE(
+    "the first message after computing takes longer than others, and than one that is waited for") {
+  ClusterProfile cluster;
+  cluster.devices.resize(2);
+  for (DeviceProfile& device : cluster.devices) {
+    device.message_s = 1;
+    device.first_message_s = 4;
+  }
+  const PricedTransfer transfer{.parcels = {{0, 1, 1}, {0, 1, 1}}};
+  constexpr double kLong = 100;
+  for (const double receiver_s : {0.0, kLong}) {
+    CAPTURE(receiver_s);
+    PricedStep step{.ranks = 2, .transfers = {transfer}, .actions = {}};
+    step.actions.push_back(
+        {.action = {.kind = Action::Kind::Compute}, .seconds = {10, receiver_s}});
+    for (const auto kind : {Action::Kind::Start, Action::Kind::Finish}) {
+      step.actions.push_back(
+          {.action = {.kind = kind, .transfer = TransferIndex(0)}, .seconds = {}});
+    }
+    const SimulatedStep simulated = simulate(step, cluster);
+    CHECK(simulated.seconds(0, Doing::Send) == 4 + 1);
+    CHECK(simulated.seconds(1, Doing::Receive) == (receiver_s == kLong ? 4 + 1 : 1 + 1));
+  }
+}
+
 TEST_CASE("on one device model and simulation are the same sum") {
   Draw draw(31);
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
