@@ -299,6 +299,21 @@ def prediction_rows():
             summary_of_errors("all", ("", "", ""), steps)]
 
 
+def prediction_pairs():
+    """By cluster: how right predictions are of pairs of network and partition that nothing was tuned on."""
+    path = BENCH / "prediction/pairs.csv"
+    groups = by(steps_of(path), lambda step: step.row["cluster"])
+    everything = [step for group in groups.values() for step in group]
+    rows = []
+    for title, steps in [*sorted(groups.items()), ("all", everything)]:
+        errors = [step.predicted_s / step.measured_s - 1 for step in steps]
+        memory = [abs(memory_error(step)) for step in steps]
+        share = lambda values, most: percent(sum(abs(value) <= most for value in values) / len(values))
+        rows.append([title, len(steps), percent(statistics.median(errors), 1), percent(statistics.median(map(abs, errors)), 1), percent(max(errors, key=abs), 1),
+                     share(errors, 0.1), share(memory, 0.05), percent(max(memory), 1)])
+    return table(["<devices", "pairs", "median", "median error", "furthest", "within 10 %", "memory within 5 %", "furthest"], rows) + origin_words(path)
+
+
 def workload_words(row):
     return f"`{row['model']}`, {row['size']}, {row['batch']}" if row["model"] else ""
 
@@ -1038,6 +1053,7 @@ TABLES = {
     "group-size-5": lambda: group_size("5"),
     "group-size-origin": origin_of_group_size,
     "prediction": prediction,
+    "prediction-pairs": prediction_pairs,
     "choice": choice,
     "device-choice": device_choice,
     "simulated-choice": simulated_by_spread,

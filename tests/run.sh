@@ -18,7 +18,7 @@ Installs missing packages (without asking: it is meant for continuous integratio
   6. runs the tests under the address and undefined-behaviour sanitizers, on 2 ranks where MPI is involved.
 
   --all  then also, an hour and more on two cores
-  7. on 2 ranks; the operators on narrower vectors and 1, 3, 4 and 7 ranks under the sanitizers;
+  7. on 2 ranks; the operators by AVX2; on narrower vectors and on 1, 3, 4 and 7 ranks under the sanitizers;
   8. compiles every source and header by itself, which finds missing includes;
   9. compiles all of the library as a part of another project;
  10. runs clang-tidy over all sources, where it is installed.
@@ -173,7 +173,7 @@ run_script tests/format.sh tests/format.sh
 headline 'Building the tests'
 build tests
 headline 'Tests'
-run_ctest tests -E '^(mpi_[2347]|cli:)' -j "$(nproc)"
+run_ctest tests -E '^(mpi_[2347]|engine_avx2|cli:)' -j "$(nproc)"
 headline 'Tests on several ranks'
 run_ctest tests -R '^mpi_[347]$'
 headline 'Tests of the command line'
@@ -188,7 +188,7 @@ headline 'Tests under the sanitizers'
 run_sanitized_tests
 if [ "$all" = yes ]; then
   headline 'More ranks and vectors'
-  run_ctest tests -R '^mpi_2$'
+  run_ctest tests -R '^(mpi_2|engine_avx2)$'
   run_ctest sanitize -R "$narrow" -j "$(nproc)"
   sanitized_mpi '^mpi_[1347]$'
   headline 'Each source and header by itself'

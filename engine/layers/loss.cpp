@@ -88,20 +88,19 @@ void add_head_gradient(const Site& site,
                        View<T> gradient) {
   const HeadSite head = head_site(*site.network, site.layer);
   const double scale = is_assigned(head) ? pass.object_scale : pass.loss_scale;
-  for_each_judged_image(head,
-                        judged_batch(pass, assigned),
-                        site.tile().owned,
-                        output,
-                        [&](const Region& cells, std::vector<double> deltas) {
-                          const std::vector<double> sent =
-                              sent_back(head, output, cells, std::move(deltas));
-                          std::vector<T> scaled(sent.size());
-                          std::transform(
-                              sent.begin(), sent.end(), scaled.begin(), [&](double delta) {
-                                return static_cast<T>(-scale * delta);
-                              });
-                          add_in(scaled.data(), cells, gradient);
-                        });
+  for_each_judged_image(
+      head,
+      judged_batch(pass, assigned),
+      site.tile().owned,
+      output,
+      [&](const Region& cells, std::vector<double> deltas) {
+        const std::vector<double> sent = sent_back(head, output, cells, std::move(deltas));
+        std::vector<T> scaled(sent.size());
+        std::transform(sent.begin(), sent.end(), scaled.begin(), [&](double delta) {
+          return static_cast<T>(-scale * delta);
+        });
+        add_in(scaled.data(), cells, gradient);
+      });
 }
 
 template OwnedLoss owned_loss<float>(

@@ -37,7 +37,7 @@ class Simulation {
         wire_(cluster, static_cast<double>(kChunkBytes * chunks_in_flight(step.ranks))) {
     const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
-    computed_.resize(ranks);
+    computed_s_.resize(ranks);
     at_.resize(ranks, PricedActionIndex(0));
     result_.timelines.resize(ranks);
     for (const PricedTransfer& transfer : step.transfers) {
@@ -135,12 +135,12 @@ class Simulation {
   void spend(std::size_t rank, Doing doing, double seconds) {
     if (seconds > 0) {
       record(rank, doing, clocks_[rank] + seconds);
-      computed_[rank] = doing == Doing::Compute;
+      computed_s_[rank] = doing == Doing::Compute ? computed_s_[rank] + seconds : 0;
     }
   }
 
   void pass_message(std::size_t rank, Doing doing, double seconds) {
-    const double more_s = computed_[rank] ? first_message_more_s(cluster_.devices[rank]) : 0;
+    const double more_s = first_message_more_s(cluster_.devices[rank], computed_s_[rank]);
     spend(rank, doing, more_s + seconds);
   }
 
@@ -152,7 +152,7 @@ class Simulation {
   void wait_until(std::size_t rank, double time) {
     if (time > clocks_[rank]) {
       record(rank, Doing::Wait, time);
-      computed_[rank] = false;  // looks for messages all the time
+      computed_s_[rank] = 0;  // looks for messages all the time
     }
   }
 
@@ -194,7 +194,7 @@ class Simulation {
   const ClusterProfile& cluster_;
   Wire wire_;
   std::vector<double> clocks_;                              // by rank
-  std::vector<bool> computed_;                              // by rank: what it did last
+  std::vector<double> computed_s_;                          // by rank: since the last message
   std::vector<PricedActionIndex> at_;                       // by rank: its next action
   IndexedVector<PricedActionIndex, std::size_t> exchange_;  // but for Compute
   std::vector<std::vector<Part>> parts_;                    // [exchange][rank]

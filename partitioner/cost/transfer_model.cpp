@@ -100,13 +100,17 @@ double processor_seconds(const DeviceProfile& device, const Flow& flow) {
   return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
 }
 
-double first_message_more_s(const DeviceProfile& device) {
-  return std::max(0.0, device.first_message_s - device.message_s);
+double first_message_more_s(const DeviceProfile& device, double computed_s) {
+  constexpr double kCacheBytes = 1U << 20U;  // the second level, as computing passes over it
+  const double more_s = device.first_message_s - device.message_s;
+  if (more_s <= 0 || computed_s <= 0) {
+    return 0;
+  }
+  return more_s * std::min(1.0, computed_s * device.memory_bytes_per_s / kCacheBytes);
 }
 
 void TransferSeconds::add(const DeviceProfile& device, const Flow& out, const Flow& in) {
-  const double first_s = out.messages > 0 ? first_message_more_s(device) : 0;
-  pack_s_ = std::max(pack_s_, first_s + processor_seconds(device, out));
+  pack_s_ = std::max(pack_s_, processor_seconds(device, out));
   unpack_s_ = std::max(unpack_s_, processor_seconds(device, in));
   wire_s_ = std::max(
       {wire_s_, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});

@@ -34,10 +34,11 @@ struct Parcel {
 // Processor time of messages at either end.
 [[nodiscard]] double processor_seconds(const DeviceProfile& device, const Flow& flow);
 
-// What the first message after computing takes beyond others: caches have other things then.
-[[nodiscard]] double first_message_more_s(const DeviceProfile& device);
+// What the first message after `computed_s` of computing takes beyond others: the more has been
+// computed, the less of what it needs is still in a cache.
+[[nodiscard]] double first_message_more_s(const DeviceProfile& device, double computed_s);
 
-// Seconds of a set of messages, by what each device sends and receives. They come after computing.
+// Seconds of a set of messages, by what each device sends and receives.
 class TransferSeconds {
  public:
   void add(const DeviceProfile& device, const Flow& out, const Flow& in);
