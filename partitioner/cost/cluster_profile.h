@@ -56,8 +56,8 @@ struct DeviceProfile {
   Index program_bytes = 0;  // of these without a network; 0: memory_bytes is without them
   double memory_bytes_per_s = kInfiniteRate;  // read
   double message_s = 0;                       // processor time to post or to take in a message
-  double first_message_s =
-      0;  // of the first one after computing; at least message_s, if it is less
+  // Of the first one after computing, at least message_s.
+  double first_message_s = 0;
   // What the processor does with messages: packs them and hands them to the network, or takes them
   // from it and unpacks them.
   double copied_bytes_per_s = kInfiniteRate;
