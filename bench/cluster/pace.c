@@ -34,8 +34,7 @@ static const double least_pause_s = 2e-5;    // less is owed until later
 static const double look_s = 1e-5;           // of processor time: more than that between two waits is computing
 static const double until_waiting_s = 1e-3;  // without computing
 
-static const long turn_ns = 1000000;
-static const long most_turn_ns = 4000000;          // while nothing is computed
+static const long turn_ns = 1000000;               // more pauses would find the caches cold more often
 static const double waiting_share = 0.5;           // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
@@ -54,7 +53,6 @@ static double time_before_s;
 static long waits_before;
 static double owed_s;
 static double computed_s;  // when the thread was last seen to compute
-static long next_turn_ns;
 static volatile sig_atomic_t paying;
 static __thread int slowed;  // whether this is the thread
 
@@ -91,7 +89,7 @@ static double owed_for_bytes(double time_s) {
 }
 
 static void begin_turn(void) {
-  const struct itimerspec once = {{0, 0}, {0, next_turn_ns}};
+  const struct itimerspec once = {{0, 0}, {0, turn_ns}};
   waits_before = waits();
   time_before_s = seconds_of(CLOCK_MONOTONIC);
   processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
@@ -145,13 +143,7 @@ static void end_turn(int number) {
   const int error = errno;
   const double used_s = used_in_turn();
   const double turn_s = seconds_of(CLOCK_MONOTONIC) - time_before_s;
-  if (waits() != waits_before && used_s < waiting_share * turn_s) {
-    next_turn_ns = next_turn_ns < most_turn_ns / 2 ? 2 * next_turn_ns : most_turn_ns;
-    be_waiting(next_turn_ns == most_turn_ns);
-  } else {
-    next_turn_ns = turn_ns;
-    be_waiting(0);
-  }
+  be_waiting(waits() != waits_before && used_s < waiting_share * turn_s);
   pay(used_s, 0);
   begin_turn();
   errno = error;
@@ -178,7 +170,6 @@ static void end_computing(double free_s) {
 
 static void go_on(void) {
   const int error = errno;
-  next_turn_ns = turn_ns;
   begin_turn();
   paying = 0;
   errno = error;
@@ -281,7 +272,6 @@ __attribute__((constructor)) static void start(void) {
     interfaces = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
     bytes_before = bytes_so_far();
   }
-  next_turn_ns = turn_ns;
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
   const int number = SIGRTMAX - 2;
   struct sigaction action = {.sa_handler = end_turn, .sa_flags = SA_RESTART};
