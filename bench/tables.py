@@ -279,9 +279,14 @@ def setting_words(step):
     return ", ".join([step.row["cluster"], *([f"{step.row['rate_mbit']} Mbit/s"] if step.row.get("rate_mbit") else [])])
 
 
+def errors_of(steps):
+    """Of their predictions, relative to what was measured."""
+    return [step.predicted_s / step.measured_s - 1 for step in steps]
+
+
 def summary_of_errors(title, workload, steps):
     """Of the predictions of some partitions: a row as a file of such rows has it."""
-    errors = [abs(step.predicted_s / step.measured_s - 1) for step in steps]
+    errors = [abs(error) for error in errors_of(steps)]
     memory = [memory_error(step) for step in steps]
     correlation = rank_correlation([step.predicted_s for step in steps], [step.measured_s for step in steps])
     return {"setting": title, **dict(zip(("model", "size", "batch"), workload)), "partitions": len(steps), "median_error": statistics.median(errors),
@@ -300,14 +305,14 @@ def prediction_rows():
 
 
 def prediction_pairs():
-    """By cluster: how right predictions are of pairs of network and partition that nothing was tuned on."""
+    """By cluster: how right predictions are of pairs of network and partition that are kept apart."""
     path = BENCH / "prediction/pairs.csv"
     groups = by(steps_of(path), lambda step: step.row["cluster"])
     everything = [step for group in groups.values() for step in group]
     rows = []
     for title, steps in [*sorted(groups.items()), ("all", everything)]:
-        errors = [step.predicted_s / step.measured_s - 1 for step in steps]
-        memory = [abs(memory_error(step)) for step in steps]
+        errors = errors_of(steps)
+        memory = [memory_error(step) for step in steps]
         share = lambda values, most: percent(sum(abs(value) <= most for value in values) / len(values))
         rows.append([title, len(steps), percent(statistics.median(errors), 1), percent(statistics.median(map(abs, errors)), 1), percent(max(errors, key=abs), 1),
                      share(errors, 0.1), share(memory, 0.05), percent(max(memory), 1)])
