@@ -22,7 +22,7 @@ constexpr int kRepeats = 5;  // of each size: their median counts
 // Leaves caches as a step does in which a rank computes before it sends: full of other things.
 class OtherWork {
  public:
-  // What is owed for it to those who share the processor is paid here, not in what is timed next.
+  // Others that share the processor get it here, not in what is timed next.
   void run() {
     constexpr std::size_t kLine = 64 / sizeof(float);
     float sum = 0;
