@@ -4,7 +4,7 @@
 // leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x *
 // tanh(log(1 + exp(x))); hard_mish x^2 / 2 + x from -2 to 0; hard_sigmoid x / 6 + 1/2 from -3 to 3,
 // and hard_swish x times that, as PyTorch and ONNX have them; gelu x / 2 * (1 + tanh(0.797885 x +
-// 0.035677 x^3)), with the numbers of Darknet.
+// 0.035677 x^3)), with the numbers of Darknet: the same as x * logistic of twice that argument.
 
 #pragma once
 
@@ -50,7 +50,7 @@ struct ActivationFunction {
     } else if constexpr (kind == Activation::HardSwish) {
       return x * hard_sigmoid(x);
     } else if constexpr (kind == Activation::Gelu) {
-      return x / 2 * (T(1) + std::tanh(gelu_argument(x)));
+      return x * logistic(2 * gelu_argument(x));
     } else {
       return x;
     }
@@ -84,9 +84,9 @@ struct ActivationFunction {
     } else if constexpr (kind == Activation::HardSwish) {
       return x >= 3 ? T(1) : (x <= -3 ? T(0) : x / 3 + T(0.5));
     } else if constexpr (kind == Activation::Gelu) {
-      const T t = std::tanh(gelu_argument(x));
+      const T share = logistic(2 * gelu_argument(x));
       const T argument_slope = T(kGeluLinear) + 3 * T(kGeluCubic) * x * x;
-      return (T(1) + t + x * (T(1) - t * t) * argument_slope) / 2;
+      return share + x * share * (T(1) - share) * 2 * argument_slope;
     } else {
       return T(1);
     }

@@ -54,6 +54,7 @@ enum class Kind {
   Tanh,
   Swish,
   Mish,
+  Gelu,
   HardSigmoid,
   HardSwish,
   Other
@@ -111,6 +112,21 @@ template <class T, class V>
 }
 
 template <class T, class V>
+[[gnu::always_inline]] inline V gelu_share_row(const V& x) {
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return gelu_share_of(vector);
+  });
+}
+
+// `gradient` times the slope of x * logistic(2 u), see gelu_share_of().
+template <class T, class V>
+[[gnu::always_inline]] inline V through_gelu_row(const V& gradient, const V& x) {
+  const V share = gelu_share_row<T>(x);
+  const V cubic = x * x * x * T(kGeluCubed);
+  return gradient * share * (1 + (1 - share) * (x * T(kGeluTwice) + cubic + cubic + cubic));
+}
+
+template <class T, class V>
 [[gnu::always_inline]] inline V hard_mish_slope_row(const V& x) {
   const V zero{};
   const V one = zero + T(1);
@@ -162,6 +178,8 @@ template <class T, Kind kKind, class V>
     return tanh_row<T>(x);
   } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
     return x * logistic_row<T>(x);
+  } else if constexpr (kKind == Kind::Gelu && kHasFunctions<T>) {
+    return x * gelu_share_row<T>(x);
   } else {
     return one_by_one<T>(x, [&](T value) { return activation_value(activation, value); });
   }
@@ -201,6 +219,8 @@ template <class T, Kind kKind, class V>
     return gradient * (1 - y * y);
   } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
     return through_swish_row<T>(gradient, x);
+  } else if constexpr (kKind == Kind::Gelu && kHasFunctions<T>) {
+    return through_gelu_row<T>(gradient, x);
   } else {
     return gradient *
            one_by_one<T>(x, [&](T value) { return activation_slope(activation, value); });
@@ -514,6 +534,8 @@ template <class T, Kind kKind, class V>
     return gradient * mish_slope_row<T>(load_row<V>(x));
   } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
     return through_swish_row<T>(gradient, load_row<V>(x));
+  } else if constexpr (kKind == Kind::Gelu && kHasFunctions<T>) {
+    return through_gelu_row<T>(gradient, load_row<V>(x));
   } else if constexpr (kKind == Kind::Logistic) {
     return gradient * (y * (1 - y));
   } else if constexpr (kKind == Kind::Tanh) {
@@ -908,6 +930,8 @@ template <class Run>
     run.template operator()<Kind::Swish>();
   } else if (activation == Activation::Mish) {
     run.template operator()<Kind::Mish>();
+  } else if (activation == Activation::Gelu) {
+    run.template operator()<Kind::Gelu>();
   } else if (activation == Activation::HardMish) {
     run.template operator()<Kind::HardMish>();
   } else if (activation == Activation::HardSigmoid) {

@@ -9,10 +9,10 @@ constexpr Index kRowFloats = 4;
 // Cells at once whose numbers, and constants of functions, the registers hold; 0 for activations
 // that are computed one number at a time.
 template <Kind kKind>
-constexpr Index kCellsAtOnce = kKind == Kind::Other  ? 0
-                               : kKind == Kind::Mish ? 2
-                               : kKind > Kind::HardMish ? 3
-                                                        : 4;
+constexpr Index kCellsAtOnce = kKind == Kind::Other                           ? 0
+                               : kKind == Kind::Mish || kKind == Kind::Gelu ? 2
+                               : kKind > Kind::HardMish                     ? 3
+                                                                            : 4;
 
 // Calls run(first) for the kCount cells from each of `first` on, as far as there are whole runs of
 // them; returns how many cells that are.
@@ -86,7 +86,8 @@ template <Kind kKind>
 [[gnu::noinline]] Index gradient_statistics_at_once(const NormalizeGradientRow<float>& row,
                                   double* shift_sums,
                                   double* scale_sums) {
-  constexpr Index kCount = kCellsAtOnce<kKind>;
+  // Beside the sums, the registers hold one cell of gelu's.
+  constexpr Index kCount = kKind == Kind::Gelu ? 1 : kCellsAtOnce<kKind>;
   if constexpr (kCount == 0) {
     return 0;
   } else {

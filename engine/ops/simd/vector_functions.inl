@@ -24,7 +24,7 @@ template <class V>
   constexpr float kLog2e = 1.44269504F;
   constexpr float kLn2High = 0.693359375F;  // few bits: its multiples are exact
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
+  constexpr float kRound = 12583039.0F;  // 1.5 * 2^23 + 127: adding it rounds to an integer
   const V shifted = x * kLog2e + kRound;
   const V n = shifted - kRound;
   const V r = (x - n * kLn2High) - n * kLn2Low;
@@ -32,8 +32,8 @@ template <class V>
   p = p * r + 4.16672007e-2F;
   p = p * r + 1.66665434e-1F;
   p = p * r + 0.499999981F;
-  // The last bits of `shifted` are those of n; those of one's exponent are 127.
-  const Integers scale = (reinterpret_cast<Integers>(shifted) << 23) + (127 << 23);
+  // The last bits of `shifted` are those of n + 127, the exponent of 2^n.
+  const Integers scale = reinterpret_cast<Integers>(shifted) << 23;
   return {p * (r * r) + r, reinterpret_cast<V>(scale)};
 }
 
@@ -70,6 +70,15 @@ template <class V>
 [[gnu::always_inline]] inline V mish_of(const V& x) {
   const MishParts<V> parts(x);
   return x * (parts.n / (parts.n + 2.0F));
+}
+
+// gelu's x / 2 * (1 + tanh(u)) is x * logistic(2 u), and 2 u this times x^3 and that times x.
+constexpr float kGeluCubed = 0.071354F;
+constexpr float kGeluTwice = 1.59577F;
+
+template <class V>
+[[gnu::always_inline]] inline V gelu_share_of(const V& x) {
+  return logistic_of(V(x * (x * x * kGeluCubed + kGeluTwice)));
 }
 
 // tanh + x * logistic * (1 - tanh^2), whose last factor is 4 (e + 1)^2 / (n + 2)^2.
