@@ -144,10 +144,11 @@ def layers():
     for (network, batch, kind), of in groups.items():
         times = [float(row["times"]) for row in of]
         total = lambda *columns: 1e3 * sum(int(row["count"]) * float(row[column]) for row in of for column in columns)
-        rows.append([network, batch, kind, len(of), figures(total("forward_s", "backward_s")), figures(total("torch_forward_s", "torch_backward_s")),
-                     fixed(statistics.geometric_mean(times)), fixed(min(times)), sum(of_layer < 0.9 for of_layer in times) or ""])
-    return table(["<network", "batch", "<kind", "layers", "all of them, ms", "PyTorch's, ms", "times as fast, mean", "least", "slower by over a tenth"],
-                 rows) + origin_words(BENCH / "layers/times.csv")
+        own, roof = total("forward_s", "backward_s"), total("roof_forward_s", "roof_backward_s")
+        rows.append([network, batch, kind, len(of), figures(own), figures(total("torch_forward_s", "torch_backward_s")), fixed(statistics.geometric_mean(times)),
+                     fixed(min(times)), sum(of_layer < 0.9 for of_layer in times) or "", figures(roof), percent(roof / own)])
+    return table(["<network", "batch", "<kind", "layers", "all of them, ms", "PyTorch's, ms", "times as fast, mean", "least", "slower by over a tenth",
+                  "roofline, ms", "part of it reached"], rows) + origin_words(BENCH / "layers/times.csv")
 
 
 def slow_layers():

@@ -67,7 +67,7 @@ void TesseraConvolution<T>::run() {
                                                   workspace_.data());
     case Pass::BackwardWeights:
       return engine::convolution_backward_weights<T>(
-          method_, input, output, output_map_, 0, weight_.data(), workspace_.data());
+          method_, input, output, output_map_, {weight_.data()}, workspace_.data());
   }
 }
 

@@ -29,14 +29,16 @@ import torch
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(HERE))
 from cfg_network import STATISTICS, Layer  # noqa: E402
+from roofline import Roofline  # noqa: E402
 from torch_layers import exchanged, expect_same, forward_of, random_values  # noqa: E402
 
 SHIM_CHANNELS = 8  # of the image that convolutions make the maps of a layer with several inputs from
 MOST_ERROR = 5e-3  # Euclidean norm of the difference by that of PyTorch's: Winograd's rounding, and signs of activations that flip with it (one of them: 2e-3)
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 COLUMNS = ["network", "layer", "count", "maps", "section", "batch", "forward_s", "backward_s", "torch_forward_s", "torch_backward_s", "torch_format",
-           "times", "times_forward", "times_backward"]
+           "times", "times_forward", "times_backward", "roof_forward_s", "roof_backward_s"]
 
 
 class MeasuredLayer(Layer):
@@ -162,6 +164,8 @@ def main():
     with open(arguments.layers, encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if re.search(arguments.only, ",".join(row.values()))]
     known = {}
+    roofline = Roofline()
+    print(roofline)
     with open(arguments.out, "w", encoding="utf-8", newline="") as file, tempfile.TemporaryDirectory() as scratch:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(COLUMNS)
@@ -172,13 +176,13 @@ def main():
                 model = pathlib.Path(scratch) / "layer.cfg"
                 model.write_text(layer.network(), encoding="utf-8")
                 expect_same(arguments.program, model, batch, "single", MOST_ERROR)
-                known[key] = measure(layer, model, batch, arguments.driver, arguments.seconds, arguments.rounds)
+                known[key] = [*measure(layer, model, batch, arguments.driver, arguments.seconds, arguments.rounds), *roofline.of_layer(layer, batch)]
             found = known[key]
             numbers = [f"{value:.4g}" if isinstance(value, float) else value for value in found]
             out.writerow([*row.values(), batch, *numbers])
             file.flush()
             print(f"{row['network']:12} {row['layer']:>3}  batch {batch}  {1e3 * sum(found[:2]):8.3f} ms  {1e3 * sum(found[2:4]):8.3f} ms  times {found[5]:5.2f} "
-                  f"({found[6]:5.2f} forward, {found[7]:5.2f} backward)  {row['maps']} {row['section']}", file=sys.stderr, flush=True)
+                  f"({found[6]:5.2f} forward, {found[7]:5.2f} backward)  {sum(found[8:]) / sum(found[:2]):4.0%} of the roofline  {row['maps']} {row['section']}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -63,8 +63,8 @@ esac
 mkdir -p "$(dirname "$out")"
 printf '%s, load average %s; %s\n\n' "$(machine)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$about_torch" >&2
 read -ra list <<<"$batches"
-"${torch[@]}" bench/layers/layers.py --batches "${list[@]}" --rounds "$rounds" --seconds "$seconds" --only "$only" --program "$program" \
-  --driver "$driver" --out "$out"
+roofline=$("${torch[@]}" bench/layers/layers.py --batches "${list[@]}" --rounds "$rounds" --seconds "$seconds" --only "$only" --program "$program" \
+  --driver "$driver" --out "$out")
 note_origin "$out"
-printf 'note: %s\n' "$about_torch" >>"${out%.csv}.origin"
+printf 'note: %s\nnote: %s\n' "$about_torch" "$roofline" >>"${out%.csv}.origin"
 keep_results "$out" "$results"

@@ -271,8 +271,14 @@ void ActionPerformer<T>::compute_again(int layer, const Pass& pass) {
 template <class T>
 void ActionPerformer<T>::compute_weights(int layer, int part) {
   const partitioner::WeightParts& parts = planned(layer).weight_parts;
+  LayerViews<T>& backward = views(layer, Stage::Backward);
   for (const Region& cells : part == 0 ? parts.at_once : parts.deferred) {
-    at(layer).backward_weights(views(layer, Stage::Backward), cells);
+    backward.first_weight_gradient = parameters_->takes_first_weight_gradient(layer);
+    if (backward.first_weight_gradient && !at(layer).assigns_weight_gradient(backward, cells)) {
+      parameters_->begin_weight_gradient(layer);
+      backward.first_weight_gradient = false;
+    }
+    at(layer).backward_weights(backward, cells);
   }
 }
 

@@ -14,9 +14,10 @@ struct Parameter {
   // The gradient of a normalised layer's scale or shift: with synchronised statistics the backward
   // pass has already reduced it over all ranks.
   bool normalized = false;
-  Range held;         // elements of the whole tensor
-  Array<T> values;    // of them
-  Array<T> gradient;  // of them; empty where nothing is learnt
+  Range held;                // elements of the whole tensor
+  Array<T> values;           // of them
+  Array<T> gradient;         // of them; empty where nothing is learnt
+  bool has_gradient = true;  // else what stands there means nothing: that of weights, so far
 
   [[nodiscard]] Index size() const {
     return plan->shape.channels * plan->shape.row;

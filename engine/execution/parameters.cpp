@@ -47,6 +47,12 @@ std::vector<partitioner::ChannelMaker> makers_of_rare_values(const partitioner::
 // A logistic makes 1 % of it.
 const double kRareBias = -std::log(99.0);
 
+template <class T>
+void begin_gradient(Parameter<T>& parameter) {
+  set_zero(parameter.gradient.data(), parameter.gradient.size());
+  parameter.has_gradient = true;
+}
+
 }  // namespace
 
 std::string parameter_name(const ParameterPlan& plan) {
@@ -182,18 +188,48 @@ void ParameterSet<T>::initialize(std::uint64_t seed) {
   }
 }
 
+// Those of weights, which are many, become 0 only where they are not assigned, and where they are
+// about to be in cache.
 template <class T>
 void ParameterSet<T>::clear_gradients() {
   for (Parameter<T>& parameter : parameters_) {
-    set_zero(parameter.gradient.data(), parameter.gradient.size());
+    if (parameter.plan->kind == ParameterKind::Weight) {
+      parameter.has_gradient = false;
+    } else {
+      begin_gradient(parameter);
+    }
   }
+}
+
+template <class T>
+Parameter<T>& ParameterSet<T>::weights_of(int layer) {
+  const auto found = std::partition_point(
+      parameters_.begin(), parameters_.end(), [layer](const Parameter<T>& parameter) {
+        return parameter.plan->layer < layer;
+      });
+  expects(found != parameters_.end() && found->plan->layer == layer &&
+              found->plan->kind == ParameterKind::Weight,
+          "the layer has weights");
+  return *found;
+}
+
+template <class T>
+bool ParameterSet<T>::takes_first_weight_gradient(int layer) {
+  return !std::exchange(weights_of(layer).has_gradient, true);
+}
+
+template <class T>
+void ParameterSet<T>::begin_weight_gradient(int layer) {
+  begin_gradient(weights_of(layer));
 }
 
 template <class T>
 void ParameterSet<T>::scale_gradients(double factor) {
   for (Parameter<T>& parameter : parameters_) {
-    for (T& value : parameter.gradient.span()) {
-      value *= static_cast<T>(factor);
+    if (parameter.has_gradient) {
+      for (T& value : parameter.gradient.span()) {
+        value *= static_cast<T>(factor);
+      }
     }
   }
 }
@@ -223,6 +259,11 @@ template <class T>
 void ParameterSet<T>::start_gradients(int bucket, bool normalized) {
   using Already = typename ParameterBucket<T>::Already;
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  for (const std::size_t i : in_bucket(bucket)) {
+    if (!parameters_[i].has_gradient) {  // this rank has none of the cells
+      begin_gradient(parameters_[i]);
+    }
+  }
   at(bucket).shared.start_reduction(transfers_, normalized ? Already::None : Already::Normalized);
 }
 

@@ -44,7 +44,13 @@ class ParameterSet {
   // +- that; biases 0, scales 1. Drawn by seed and global index, so the same for any partition.
   void initialize(std::uint64_t seed);
 
+  // Nothing has been added to any from now on.
   void clear_gradients();
+  // Whether nothing has been added to the gradient of a layer's weights: from now on it counts, so
+  // that the caller assigns it or begins with begin_weight_gradient().
+  [[nodiscard]] bool takes_first_weight_gradient(int layer);
+  // It becomes 0.
+  void begin_weight_gradient(int layer);
   // Those of all that is learnt here so far, while none is under way.
   void scale_gradients(double factor);
   // The sum of squares of those that this rank owns, of what learns in update `step`; after
@@ -105,6 +111,7 @@ class ParameterSet {
     bool values_under_way = false;
   };
   void make_buckets(const partitioner::Plan& plan);
+  [[nodiscard]] Parameter<T>& weights_of(int layer);
   void finish_all_gather(Bucket& bucket);
   [[nodiscard]] Bucket& at(int bucket) { return buckets_[static_cast<std::size_t>(bucket)]; }
 

@@ -27,8 +27,8 @@ class ConvolutionalLayer : public Layer<T> {
   void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     ConvolutionOutput<T> out{views.forward_output(), part.region};
     if (views.norm != nullptr && views.norm->lines && part.ends_lines) {
-      out.done = [&lines = *views.norm->lines](const Range& channels, Index n, Index row) {
-        lines.add(channels, n, row);
+      out.done = [&lines = *views.norm->lines](const Range& channels, Index n, const Range& rows) {
+        lines.add(channels, n, rows);
       };
     }
     const ForwardFilters<T> filters{views.parameters.weight,
@@ -69,26 +69,35 @@ class ConvolutionalLayer : public Layer<T> {
       return;
     }
     if (site_.argmax_pool != partitioner::kNoLayer) {
-      convolution_backward_weights(method_,
-                                   views.inputs[0],
-                                   stage_.argmax_gradient(views),
-                                   cells,
-                                   site_.tile().computed.channels.begin,
-                                   views.parameters.weight_gradient);
+      convolution_backward_weights(
+          method_, views.inputs[0], stage_.argmax_gradient(views), cells, weight_gradient(views));
       return;
     }
     convolution_backward_weights(method_,
                                  views.inputs[0],
                                  stage_.pre_activation_gradients(views),
                                  cells,
-                                 site_.tile().computed.channels.begin,
-                                 views.parameters.weight_gradient,
+                                 weight_gradient(views),
                                  views.workspace);
+  }
+
+  [[nodiscard]] bool assigns_weight_gradient(const LayerViews<T>& views,
+                                             const Region& cells) const override {
+    return !weights_make_gradient(views) && site_.argmax_pool == partitioner::kNoLayer &&
+           !cells.empty() && cells.channels == site_.tile().computed.channels &&
+           assigns_all_weights<T>(
+               method_, views.inputs[0], stage_.pre_activation_gradients(views), cells);
   }
 
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }
 
  private:
+  [[nodiscard]] WeightGradient<T> weight_gradient(const LayerViews<T>& views) const {
+    return {views.parameters.weight_gradient,
+            site_.tile().computed.channels.begin,
+            views.first_weight_gradient};
+  }
+
   // Whether the weights alone want the gradient of the pre-activations, so that it need not stand
   // in memory.
   [[nodiscard]] bool weights_make_gradient(const LayerViews<T>& views) const {
@@ -107,8 +116,7 @@ class ConvolutionalLayer : public Layer<T> {
                                       views.inputs[0],
                                       MadeGradient<T>{views.pre_activations, make},
                                       cells,
-                                      site_.tile().computed.channels.begin,
-                                      views.parameters.weight_gradient);
+                                      weight_gradient(views));
     });
   }
 

@@ -121,6 +121,8 @@ struct LayerViews {
   // By input, whether nothing is in its gradient yet: a layer that assigns_input_gradients() has to
   // assign it then.
   std::vector<bool> first_gradients;
+  // Whether nothing is in the gradient of the weights yet: backward_weights() assigns it then.
+  bool first_weight_gradient = false;
   NormState<T>* norm = nullptr;  // where the layer normalises
   // What ranks contribute to its statistics (activate()) or to their gradients
   // (backward_normalize()), in rank order: none where running statistics are to be used.
@@ -175,8 +177,14 @@ class Layer {
   // them. May overwrite the latter in layers without weights.
   virtual void backward_data(const Pass& pass, const LayerViews<T>& views) = 0;
 
-  // Adds to the gradients of weights what some output cells, of tile().backward, say.
+  // Adds to the gradients of weights what some output cells, of tile().backward, say; or assigns
+  // them, see first_weight_gradient.
   virtual void backward_weights(const LayerViews<T>& /*views*/, const Region& /*cells*/) {}
+  // Whether it can, for these cells; else the gradient begins with 0.
+  [[nodiscard]] virtual bool assigns_weight_gradient(const LayerViews<T>& /*views*/,
+                                                     const Region& /*cells*/) const {
+    return false;
+  }
 
   // Whether backward_data() looks at first_gradients; else gradients begin with 0.
   [[nodiscard]] virtual bool assigns_input_gradients() const { return false; }

@@ -160,7 +160,8 @@ void NormStage<T>::backward_activation(const LayerViews<T>& views) const {
        normalize_backward_statistics(View<const T>(views.pre_activations),
                                      tile.backward,
                                      normalization(views),
-                                     output_gradients(views))) {
+                                     output_gradients(views),
+                                     brings_through() ? views.output_gradient : View<T>{})) {
     gradients.insert(gradients.end(), {gradient.shift, gradient.scale});
   }
 }
@@ -191,7 +192,7 @@ void NormStage<T>::normalize_gradient(const LayerViews<T>& views) const {
   if (!site_.tile().computed.empty()) {
     normalize_backward(views.pre_activations,
                        site_.tile().backward,
-                       normalization(views),
+                       backward_normalization(views),
                        through_statistics(views),
                        output_gradients(views));
   }

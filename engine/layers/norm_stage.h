@@ -33,7 +33,7 @@ class NormStage {
     const GradientLines<T> lines = output_gradients(views);
     visit(NormalizedGradient<T>(views.pre_activations,
                                 site_.tile().backward,
-                                normalization(views),
+                                backward_normalization(views),
                                 through_statistics(views),
                                 lines));
   }
@@ -60,6 +60,16 @@ class NormStage {
   [[nodiscard]] bool has_pool() const { return site_.fused_pool != partitioner::kNoLayer; }
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
   [[nodiscard]] Normalization<T> normalization(const LayerViews<T>& views) const;
+  // Whether backward_activation() brings the gradient of the output through the activation.
+  [[nodiscard]] bool brings_through() const {
+    return !has_pool() && partitioner::takes_exponential(activation_);
+  }
+  // What the gradients that it leaves go through.
+  [[nodiscard]] Normalization<T> backward_normalization(const LayerViews<T>& views) const {
+    Normalization<T> by = normalization(views);
+    by.activation = brings_through() ? Activation::Linear : activation_;
+    return by;
+  }
   [[nodiscard]] StatisticsGradient through_statistics(const LayerViews<T>& views) const {
     return {views.norm->totals, views.norm->cells, site_.tile().owned};
   }

@@ -67,8 +67,7 @@ void ConvolutionTrial::backward_weights() {
                                       maps_.in.next(input_),
                                       maps_.out.next(output_),
                                       output_,
-                                      0,
-                                      maps_.weight_gradients.next(weights_),
+                                      {maps_.weight_gradients.next(weights_)},
                                       scratch_);
 }
 

@@ -96,7 +96,7 @@ class Trial {
                                : 0,
             has_weights_gradient_ ? least_seconds([&] {
               convolution_backward_weights<float>(
-                  method, in, gradient, tile_.backward, first, weight_gradient_.data(), scratch_);
+                  method, in, gradient, tile_.backward, {weight_gradient_.data(), first}, scratch_);
             })
                                   : 0};
   }

@@ -25,6 +25,7 @@ double measure_updated_weights_per_s(double allowed_s) {
   Index step = 0;
   const double seconds = median_seconds(allowed_s, [&] {
     parameters.clear_gradients();
+    parameters.begin_weight_gradient(0);
     optimizer.update(parameters, ++step);
   });
   return static_cast<double>(side * side) / seconds;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/ops/convolution/direct.h"
+#include "engine/ops/loops/joined_rows.h"
 #include "engine/ops/loops/lines.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/simd/block_kernels.h"
@@ -125,6 +126,17 @@ void pack_rows(const ChannelBlock& channel_block, const T* from, Index row, Inde
   }
   block_kernels<T>().transpose(
       {from, row, to, kBlockChannels}, channel_block.channels.size(), terms);
+}
+
+// How many rows to take as one where each cell is made of one of the other map.
+template <class T>
+[[nodiscard]] Index rows_of_pixels(const ConvolutionShape& shape,
+                                   const Region& region,
+                                   const View<const T>& one,
+                                   const View<const T>& other) {
+  const bool alike = shape.taps() == 1 && shape.stride.product() == 1 && shape.padding.rows == 0 &&
+                     shape.padding.cols == 0;
+  return alike ? rows_at_once(region, one, other) : 1;
 }
 
 // Prefetches `count` weights that lie side by side, to the second cache: they come from far away.

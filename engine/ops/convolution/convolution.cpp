@@ -138,12 +138,10 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   const MadeGradient<T>& out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient) {
+                                  const WeightGradient<T>& weight_gradient) {
   if (!region.empty()) {
     DirectKernel{method.shape}.backward_weights(
-        BackwardWeightsArguments<T>{
-            in, out_gradient.cells, region, first_filter, weight_gradient, nullptr},
+        BackwardWeightsArguments<T>{in, out_gradient.cells, region, weight_gradient, nullptr},
         out_gradient.make);
   }
 }
@@ -153,16 +151,28 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   const ArgmaxGradient<T>& out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient) {
+                                  const WeightGradient<T>& weight_gradient) {
   if (!region.empty()) {
     argmax_backward_weights(
         method.shape,
         in,
         out_gradient,
         region,
-        weight_gradient + (region.channels.begin - first_filter) * method.shape.row());
+        weight_gradient.weights +
+            (region.channels.begin - weight_gradient.first) * method.shape.row());
   }
+}
+
+template <class T>
+bool assigns_all_weights(const ConvolutionMethod& method,
+                         const View<const T>& in,
+                         const View<const T>& out_gradient,
+                         const Region& region) {
+  if (method.kernels.backward_weights != ConvolutionKernel::Direct) {
+    return false;
+  }
+  return is_depthwise(method.shape) ||
+         DirectKernel{method.shape}.assigns_weights(in, out_gradient, region);
 }
 
 template <class T>
@@ -170,13 +180,12 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient,
+                                  const WeightGradient<T>& weight_gradient,
                                   T* workspace) {
   if (!region.empty()) {
     with_kernel(method.kernels.backward_weights, method.shape, [&](const auto& kernel) {
-      kernel.backward_weights(BackwardWeightsArguments<T>{
-          in, out_gradient, region, first_filter, weight_gradient, workspace});
+      kernel.backward_weights(
+          BackwardWeightsArguments<T>{in, out_gradient, region, weight_gradient, workspace});
     });
   }
 }
@@ -201,20 +210,21 @@ template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   const ArgmaxGradient<float>&,
                                                   const Region&,
-                                                  Index,
-                                                  float*);
+                                                  const WeightGradient<float>&);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   const MadeGradient<float>&,
                                                   const Region&,
-                                                  Index,
-                                                  float*);
+                                                  const WeightGradient<float>&);
+template bool assigns_all_weights<float>(const ConvolutionMethod&,
+                                         const View<const float>&,
+                                         const View<const float>&,
+                                         const Region&);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   View<const float>,
                                                   const Region&,
-                                                  Index,
-                                                  float*,
+                                                  const WeightGradient<float>&,
                                                   float*);
 template bool convolution_prepare<double>(const ConvolutionMethod&, const double*, Index, double*);
 template void convolution_forward<double>(const ConvolutionMethod&,
@@ -236,20 +246,21 @@ template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    const ArgmaxGradient<double>&,
                                                    const Region&,
-                                                   Index,
-                                                   double*);
+                                                   const WeightGradient<double>&);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    const MadeGradient<double>&,
                                                    const Region&,
-                                                   Index,
-                                                   double*);
+                                                   const WeightGradient<double>&);
+template bool assigns_all_weights<double>(const ConvolutionMethod&,
+                                          const View<const double>&,
+                                          const View<const double>&,
+                                          const Region&);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    View<const double>,
                                                    const Region&,
-                                                   Index,
-                                                   double*,
+                                                   const WeightGradient<double>&,
                                                    double*);
 
 }  // namespace tessera::engine

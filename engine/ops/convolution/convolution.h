@@ -63,9 +63,9 @@ enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
                                           const Region& backward,
                                           bool to_data = true);
 
-// Called once for each line of an output, or each of some parts of its channels, when its cells are
-// there: by the thread that has them at hand.
-using LineDone = std::function<void(const Range& channels, Index image, Index row)>;
+// Called once for each line of an output, or each of some parts of its channels, or for a few rows
+// at once, when their cells are there: by the thread that has them at hand.
+using LineDone = std::function<void(const Range& channels, Index image, const Range& rows)>;
 
 // Where outputs go.
 template <class T>
@@ -144,14 +144,21 @@ template <class T>
                                        const View<const T>& out_gradient,
                                        const Region& region);
 
-// As below, where takes_made_gradient(); sums are in another order.
+// The gradient of weights (filters, C/groups, FH, FW) of the filters from `first` on.
+template <class T>
+struct WeightGradient {
+  T* weights = nullptr;
+  Index first = 0;
+  bool assign = false;  // see assigns_all_weights(); else there is something in it already
+};
+
+// As below, where takes_made_gradient(), never assigned; sums are in another order.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   const MadeGradient<T>& out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient);
+                                  const WeightGradient<T>& weight_gradient);
 
 // The gradient of an output that a max-pool takes, whose windows do not overlap: of the pool's
 // windows, or of the output's cells, of which all but the argmax cells have none.
@@ -164,23 +171,29 @@ struct ArgmaxGradient {
   GradientOf kind = GradientOf::Windows;
 };
 
-// As below, of a layer that partitioner::weights_from_argmax(); sums are in another order.
+// As below, of a layer that partitioner::weights_from_argmax(), never assigned; sums are in another
+// order.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   const ArgmaxGradient<T>& out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient);
+                                  const WeightGradient<T>& weight_gradient);
 
-// Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
+// Whether the method can assign the gradient of the weights of the region's channels.
+template <class T>
+[[nodiscard]] bool assigns_all_weights(const ConvolutionMethod& method,
+                                       const View<const T>& in,
+                                       const View<const T>& out_gradient,
+                                       const Region& region);
+
+// Adds to the gradient of the weights what the output gradient on `region` says of it, or assigns.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient,
+                                  const WeightGradient<T>& weight_gradient,
                                   T* workspace);
 
 }  // namespace tessera::engine

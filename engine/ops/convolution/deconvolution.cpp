@@ -201,7 +201,7 @@ void deconvolution_backward_weights(const ConvolutionShape& shape,
     const View<const T> read =
         framed(out_gradient, of_image(region, n), reached(way.shape, cells, n), frame_values);
     convolution_backward_weights<T>(
-        way, read, in, of_image(cells, n), 0, workspace, static_cast<T*>(nullptr));
+        way, read, in, of_image(cells, n), WeightGradient<T>{workspace}, static_cast<T*>(nullptr));
   }
   for_each_weight(way.shape,
                   Range{0, region.channels.size()},

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/ops/convolution/met_taps.h"
+#include "engine/ops/loops/joined_rows.h"
 #include "engine/ops/loops/lines.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/simd/block_kernels.h"
@@ -114,7 +115,8 @@ void DepthwiseKernel::forward(const ForwardArguments<T>& given) const {
   const Region& region = out.region;
   const auto runs = channel_runs(region.channels, in, out.cells);
   const Index run_count = static_cast<Index>(runs.size());
-  const Index rows = region.rows.size();
+  const Index at_once = rows_at_once(region, out.cells);
+  const Index rows = region.rows.size() / at_once;
   const Range image_runs{region.images.begin * run_count, region.images.end * run_count};
   const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
   std::vector<DepthwiseTap> taps;
@@ -128,8 +130,8 @@ void DepthwiseKernel::forward(const ForwardArguments<T>& given) const {
       for (Index part = 0; part < parts; ++part) {
         const Index n = number / run_count;
         const Range& run = runs[static_cast<std::size_t>(number % run_count)];
-        const Index row = region.rows.begin + rows * part / parts;
-        const Index end = region.rows.begin + rows * (part + 1) / parts;
+        const Index row = region.rows.begin + rows * part / parts * at_once;
+        const Index end = region.rows.begin + rows * (part + 1) / parts * at_once;
         pack_channels(shape, weight, region.channels.begin, run, weights.data());
         alignas(kAlignment) T biases[kMostChannels] = {};
         if (bias != nullptr) {
@@ -153,8 +155,8 @@ void DepthwiseKernel::forward(const ForwardArguments<T>& given) const {
              end - row,
              region.cols.size(),
              channels_of_block(run, in, out.cells)});
-        for (Index line = row; line < end && out.done; ++line) {
-          out.done(run, n, line);
+        for (Index line = row; line < end && out.done; line += at_once) {
+          out.done(run, n, {line, line + at_once});
         }
       }
     }
@@ -234,9 +236,10 @@ void DepthwiseKernel::backward_weights(const BackwardWeightsArguments<T>& given)
            sums.data()},
           taps);
     }
-    T* to = given.weight_gradient + (run.begin - given.first_filter) * shape.taps() + first_tap;
-    block_kernels<T>().add_transposed(
-        {sums.data(), kMostChannels, to, shape.taps()}, taps, run.size());
+    T* to = given.weights(shape.taps()) + (run.begin - region.channels.begin) * shape.taps();
+    const auto transpose =
+        given.gradient.assign ? block_kernels<T>().transpose : block_kernels<T>().add_transposed;
+    transpose({sums.data(), kMostChannels, to + first_tap, shape.taps()}, taps, run.size());
   });
 }
 

@@ -24,6 +24,12 @@ struct DirectKernel {
                                          const View<const T>& out_gradient,
                                          const Region& region) const;
 
+  // Whether the gradient of weights can be assigned.
+  template <class T>
+  [[nodiscard]] bool assigns_weights(const View<const T>& in,
+                                     const View<const T>& out_gradient,
+                                     const Region& region) const;
+
   template <class T>
   void forward(const ForwardArguments<T>& given) const;
   template <class T>

@@ -360,8 +360,17 @@ void DirectKernel::backward_data(const BackwardDataArguments<T>& given) const {
     window_rows_backward_data(shape, given);
     return;
   }
-  BackwardData<T>(shape, given.region, given.filters, given.in_gradient, given.workspace)
-      .run(given.out_gradient);
+  const InputGradient<T>& gradient = given.in_gradient;
+  const Region& region = given.region;
+  const bool whole = gradient.map.rows == region.rows && gradient.map.cols == region.cols;
+  const Index at_once =
+      whole ? rows_of_pixels(shape, region, given.out_gradient, View<const T>(gradient.cells)) : 1;
+  BackwardData<T>(shape,
+                  joined(region, at_once),
+                  given.filters,
+                  {joined(gradient.cells, at_once), joined(gradient.map, at_once), gradient.assign},
+                  given.workspace)
+      .run(joined(given.out_gradient, at_once));
 }
 
 template void DirectKernel::backward_data(const BackwardDataArguments<float>&) const;

@@ -71,22 +71,20 @@ GradientBlock<T> gather_gradient_block(View<const T> gradient,
 template <class T>
 class BackwardWeights {
  public:
-  // `make`: where there is one, out_gradient holds what gradients are made of.
+  // `make`: where there is one, given.out_gradient holds what gradients are made of.
   BackwardWeights(const ConvolutionShape& shape,
-                  View<const T> in,
-                  View<const T> out_gradient,
-                  const typename MadeGradient<T>::Make& make,
-                  const Region& region,
-                  T* weight_gradient)
+                  const BackwardWeightsArguments<T>& given,
+                  const typename MadeGradient<T>::Make& make)
       : shape_(shape),
-        in_(in),
-        out_gradient_(out_gradient),
+        in_(given.in),
+        out_gradient_(given.out_gradient),
         make_(make),
-        weight_gradient_(weight_gradient),
-        channel_blocks_(channel_blocks_of(region.channels, shape.group_filters())),
-        runs_(whole_runs(channel_blocks_, out_gradient)),
-        offsets_(offsets_by_group(shape, in, channel_blocks_)),
-        pieces_(pieces_of(region)) {}
+        weight_gradient_(given.weights(shape.row())),
+        assign_(given.gradient.assign),
+        channel_blocks_(channel_blocks_of(given.region.channels, shape.group_filters())),
+        runs_(whole_runs(channel_blocks_, out_gradient_)),
+        offsets_(offsets_by_group(shape, in_, channel_blocks_)),
+        pieces_(pieces_of(given.region)) {}
 
   // Threads never add to the same sum.
   void run() const {
@@ -113,7 +111,7 @@ class BackwardWeights {
       const Range of_chunk{end_of(chunk), end_of(chunk + 1)};
       alignas(kAlignment) PackedWeights<T> sums;
       add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums.data());
-      add_to_weights(run, of_chunk, sums.data());
+      add_to_weights(run, of_chunk, sums.data(), assign_);
     });
   }
 
@@ -134,8 +132,10 @@ class BackwardWeights {
                    sums.data() + (i * parts + part) * of_part);
       });
       for (Index i = 0; i < run_count * parts; ++i) {
-        add_to_weights(
-            runs_[static_cast<std::size_t>(i / parts)], terms, sums.data() + i * of_part);
+        add_to_weights(runs_[static_cast<std::size_t>(i / parts)],
+                       terms,
+                       sums.data() + i * of_part,
+                       assign_ && i % parts == 0);
       }
     });
   }
@@ -155,16 +155,18 @@ class BackwardWeights {
     }
   }
 
-  void add_to_weights(const BlockRun& run, const Range& terms, const T* sums) const {
+  void add_to_weights(const BlockRun& run, const Range& terms, const T* sums, bool assign) const {
+    const auto transpose =
+        assign ? block_kernels<T>().transpose : block_kernels<T>().add_transposed;
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = channel_block_of(run, block).channels;
       T* to = weight_gradient_ + (ks.begin - channel_blocks_.front().channels.begin) * shape_.row();
-      block_kernels<T>().add_transposed({sums + block * terms.size() * kBlockChannels,
-                                         kBlockChannels,
-                                         to + terms.begin,
-                                         shape_.row()},
-                                        terms.size(),
-                                        ks.size());
+      transpose({sums + block * terms.size() * kBlockChannels,
+                 kBlockChannels,
+                 to + terms.begin,
+                 shape_.row()},
+                terms.size(),
+                ks.size());
     }
   }
 
@@ -229,17 +231,12 @@ class BackwardWeights {
   View<const T> out_gradient_;
   const typename MadeGradient<T>::Make& make_;
   T* weight_gradient_;  // of the first channel block's first channel
+  bool assign_;
   std::vector<ChannelBlock> channel_blocks_;
   std::vector<BlockRun> runs_;
   std::vector<std::vector<Index>> offsets_;
   std::vector<Piece> pieces_;
 };
-
-// The gradient of the first filter of the region.
-template <class T>
-T* first_gradient(const ConvolutionShape& shape, const BackwardWeightsArguments<T>& given) {
-  return given.weight_gradient + (given.region.channels.begin - given.first_filter) * shape.row();
-}
 
 template <class T>
 bool sums_planes(const ConvolutionShape& shape,
@@ -264,17 +261,23 @@ bool DirectKernel::takes_made_gradient(const View<const T>& in,
 }
 
 template <class T>
+bool DirectKernel::assigns_weights(const View<const T>& in,
+                                   const View<const T>& out_gradient,
+                                   const Region& region) const {
+  return !sums_planes(shape, in, out_gradient, region);
+}
+
+template <class T>
 void DirectKernel::backward_weights(const BackwardWeightsArguments<T>& given,
                                     const typename MadeGradient<T>::Make& make) const {
-  T* first = first_gradient(shape, given);
-  BackwardWeights<T>(shape, given.in, given.out_gradient, make, given.region, first).run();
+  BackwardWeights<T>(shape, given, make).run();
 }
 
 template <class T>
 void DirectKernel::backward_weights(const BackwardWeightsArguments<T>& given) const {
   if (sums_planes(shape, given.in, given.out_gradient, given.region)) {
     plane_backward_weights(
-        shape, given.in, given.out_gradient, given.region, first_gradient(shape, given));
+        shape, given.in, given.out_gradient, given.region, given.weights(shape.row()));
   } else {
     backward_weights(given, {});
   }
@@ -283,12 +286,18 @@ void DirectKernel::backward_weights(const BackwardWeightsArguments<T>& given) co
 template bool DirectKernel::takes_made_gradient(const View<const float>&,
                                                 const View<const float>&,
                                                 const Region&) const;
+template bool DirectKernel::assigns_weights(const View<const float>&,
+                                            const View<const float>&,
+                                            const Region&) const;
 template void DirectKernel::backward_weights(const BackwardWeightsArguments<float>&) const;
 template void DirectKernel::backward_weights(const BackwardWeightsArguments<float>&,
                                              const MadeGradient<float>::Make&) const;
 template bool DirectKernel::takes_made_gradient(const View<const double>&,
                                                 const View<const double>&,
                                                 const Region&) const;
+template bool DirectKernel::assigns_weights(const View<const double>&,
+                                            const View<const double>&,
+                                            const Region&) const;
 template void DirectKernel::backward_weights(const BackwardWeightsArguments<double>&) const;
 template void DirectKernel::backward_weights(const BackwardWeightsArguments<double>&,
                                              const MadeGradient<double>::Make&) const;

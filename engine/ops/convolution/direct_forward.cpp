@@ -127,10 +127,11 @@ class Forward {
   }
 
   void finish_line(const BlockRun& run, Index line) const {
+    const Index row = region_.rows.begin + line % region_.rows.size();
     for (Index block = 0; block < run.blocks; ++block) {
       done_(channel_blocks_[static_cast<std::size_t>(run.first + block)].channels,
             region_.images.begin + line / region_.rows.size(),
-            region_.rows.begin + line % region_.rows.size());
+            {row, row + 1});
     }
   }
 
@@ -168,7 +169,17 @@ void DirectKernel::forward(const ForwardArguments<T>& given) const {
       region.channels.size() <= block_kernels<T>().plane_filters) {
     plane_forward(shape, given);
   } else {
-    Forward<T>(shape, given.in, given.out, given.filters.weight, given.filters.bias).run();
+    const auto [weight, bias, prepared] = given.filters;
+    const Index at_once = rows_of_pixels(shape, region, given.in, View<const T>(given.out.cells));
+    ConvolutionOutput<T> out{
+        joined(given.out.cells, at_once), joined(region, at_once), given.out.done};
+    if (at_once > 1 && out.done) {
+      out.done = [&](const Range& channels, Index n, const Range& rows) {
+        const Index first = region.rows.begin;
+        given.out.done(channels, n, {first + rows.begin * at_once, first + rows.end * at_once});
+      };
+    }
+    Forward<T>(shape, joined(given.in, at_once), out, weight, bias).run();
   }
 }
 

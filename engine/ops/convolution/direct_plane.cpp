@@ -107,7 +107,7 @@ void plane_forward(const ConvolutionShape& shape, const ForwardArguments<T>& giv
         out.cells.cell(n, row, region.cols.begin) + out.cells.channel_offset(region.channels.begin);
     block_kernels<T>().plane_sum(job, filters);
     if (out.done) {
-      out.done(region.channels, n, row);
+      out.done(region.channels, n, {row, row + 1});
     }
   });
 }

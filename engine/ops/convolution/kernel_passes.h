@@ -1,6 +1,6 @@
 // What every convolution kernel is given for each pass: the direct ones, the depthwise ones,
 // Winograd's and the reference. convolution.cpp chooses among them, and has done what is the same
-// for all: no region is empty, and a gradient of an input is assigned only by a kernel that can.
+// for all: no region is empty, and a gradient is assigned only by a kernel that can.
 //
 // Buffers and what becomes of them are those of convolution.h.
 
@@ -32,9 +32,13 @@ struct BackwardWeightsArguments {
   View<const T> in;
   View<const T> out_gradient;
   const Region& region;
-  Index first_filter;
-  T* weight_gradient;
+  const WeightGradient<T>& gradient;
   T* workspace;
+
+  // Of the region's first filter. `row`: weights of a filter.
+  [[nodiscard]] T* weights(Index row) const {
+    return gradient.weights + (region.channels.begin - gradient.first) * row;
+  }
 };
 
 }  // namespace tessera::engine

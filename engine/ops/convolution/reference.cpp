@@ -57,7 +57,7 @@ void ReferenceKernel::forward(const ForwardArguments<T>& given) const {
     });
     out.cells.at(n, k, row, col) = bias == nullptr ? sum : sum + bias[filter];
     if (out.done && col == region.cols.end - 1) {
-      out.done({k, k + 1}, n, row);
+      out.done({k, k + 1}, n, {row, row + 1});
     }
   });
 }
@@ -86,7 +86,7 @@ void ReferenceKernel::backward_weights(const BackwardWeightsArguments<T>& given)
   const Region& region = given.region;
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const T gradient = out_gradient.at(n, k, row, col);
-    T* weight = given.weight_gradient + (k - given.first_filter) * shape.row();
+    T* weight = given.weights(shape.row()) + (k - region.channels.begin) * shape.row();
     for_each_term(shape, k, row, col, [&](Index c, Index in_row, Index in_col, Index term) {
       weight[term] += gradient * in.at(n, c, in_row, in_col);
     });

@@ -119,9 +119,7 @@ void finish_rows(const TileGrid& grid,
   for (Index number = rows.begin; number < rows.end; ++number) {
     for (Index block = 0; block < blocks; ++block) {
       const TileGrid::Lines lines = grid.lines_of(number, region);
-      for (Index row = lines.rows.begin; row < lines.rows.end; ++row) {
-        done(block_channels(region.channels, block), lines.image, row);
-      }
+      done(block_channels(region.channels, block), lines.image, lines.rows);
     }
   }
   wait_for_team();

@@ -193,16 +193,15 @@ void WinogradKernel::backward_weights(const BackwardWeightsArguments<T>& given) 
       kernels.transform_gradient[number], out_gradient, {side, 0, region}};
   const Index runs = sum_runs(planned, side, grid.count());
   const Index teams = runs % threads() == 0 ? teams_of(blocking) : 1;
-  const WeightWork<T> work{
-      shape,
-      windows,
-      squares,
-      grid,
-      blocking,
-      {given.workspace, side, blocking, blocks_of(shape.channels)},
-      runs,
-      teams,
-      given.weight_gradient + (region.channels.begin - given.first_filter) * shape.row()};
+  const WeightWork<T> work{shape,
+                           windows,
+                           squares,
+                           grid,
+                           blocking,
+                           {given.workspace, side, blocking, blocks_of(shape.channels)},
+                           runs,
+                           teams,
+                           given.weights(shape.row())};
   if (threads() > 1 && threads() <= blocking.arrays) {
     sum_channels(work, threads());
     return;

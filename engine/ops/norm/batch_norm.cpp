@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/ops/loops/joined_rows.h"
 #include "engine/ops/norm/inverse_deviation.h"
 
 namespace tessera::engine {
@@ -79,29 +80,34 @@ LineMoments<T>::LineMoments(View<const T> in, const Region& region)
     : in_(in), region_(region), lines_(region) {}
 
 template <class T>
-void LineMoments<T>::add(const Range& channels, Index n, Index row) {
+void LineMoments<T>::add(const Range& channels, Index n, const Range& rows) {
   const Range wanted = intersect(channels, region_.channels);
-  if (wanted.empty() || !contains(region_.images, {n, n + 1}) ||
-      !contains(region_.rows, {row, row + 1})) {
+  const Range wanted_rows = intersect(rows, region_.rows);
+  if (wanted.empty() || wanted_rows.empty() || !contains(region_.images, {n, n + 1})) {
     return;
   }
-  const double cells = static_cast<double>(region_.cols.size());
-  const auto add_run = [&](const Range& run) {
+  // Rows that follow each other in memory count as the first of them.
+  const Index at_once = region_.cols == in_.region.cols ? wanted_rows.size() : 1;
+  const Index cells = at_once * region_.cols.size();
+  const auto add_run = [&](const Range& run, Index row) {
     alignas(kAlignment) double mean[kMostChannels];
     alignas(kAlignment) double squares[kMostChannels];
     row_kernels<T>().moments(line_start(in_, run, n, row, region_.cols.begin),
                              in_.block,
-                             region_.cols.size(),
+                             cells,
                              channels_of_block(run, in_),
                              mean,
                              squares);
     std::array<Moments, static_cast<std::size_t>(kMostChannels)> moments;
     for (Index l = 0; l < run.size(); ++l) {
-      moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
+      moments[static_cast<std::size_t>(l)] = {static_cast<double>(cells), mean[l], squares[l]};
     }
     lines_.put(run, n, row, moments.data());
   };
-  for_each_channel_run(wanted, add_run, in_);
+  for (Index row = wanted_rows.begin; row < wanted_rows.end; row += at_once) {
+    for_each_channel_run(
+        wanted, [&](const Range& run) { add_run(run, row); }, in_);
+  }
 }
 
 template <class T>
@@ -114,10 +120,12 @@ std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
   if (region.empty()) {
     return {};
   }
-  LineMoments<T> lines(in, region);
-  for_each_line(region,
-                channel_runs(region.channels, in),
-                [&](const Range& run, Index n, Index row) { lines.add(run, n, row); });
+  const Index at_once = rows_at_once(region, in);
+  const Region whole = joined(region, at_once);
+  LineMoments<T> lines(joined(in, at_once), whole);
+  for_each_line(whole, channel_runs(whole.channels, in), [&](const Range& run, Index n, Index row) {
+    lines.add(run, n, {row, row + 1});
+  });
   return lines.total();
 }
 
@@ -126,6 +134,10 @@ void normalize_forward(View<const T> in,
                        const Region& region,
                        const Normalization<T>& by,
                        View<T> out) {
+  if (const Index at_once = rows_at_once(region, in, out); at_once > 1) {
+    normalize_forward(joined(in, at_once), joined(region, at_once), by, joined(out, at_once));
+    return;
+  }
   const auto runs = channel_runs(region.channels, in, out);
   const RunValues<BlockNorms<T>> norms(runs, block_norms_by(by));
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
@@ -144,9 +156,18 @@ template <class T>
 std::vector<NormGradient> normalize_backward_statistics(View<const T> in,
                                                         const Region& region,
                                                         const Normalization<T>& by,
-                                                        const GradientLines<T>& gradient) {
+                                                        const GradientLines<T>& gradient,
+                                                        const View<T>& through) {
   if (region.empty()) {
     return {};
+  }
+  if (const Index at_once = gradient.rows_at_once(region, in); at_once > 1) {
+    return normalize_backward_statistics(
+        joined(in, at_once),
+        joined(region, at_once),
+        by,
+        gradient.joined(at_once),
+        through.data == nullptr ? through : joined(through, at_once));
   }
   const auto runs = gradient.runs(region.channels, in);
   const RunValues<BlockNorms<T>> norms_of_runs(runs, block_norms_by(by));
@@ -163,7 +184,10 @@ std::vector<NormGradient> normalize_backward_statistics(View<const T> in,
       gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
         const T* x = line_start(in, run, n, row, col);
         row_kernels<T>().gradient_statistics(
-            {x, in.block, g, step, cells, at.channels, &norms, by.activation}, shift, scale);
+            {x, in.block, g, step, cells, at.channels, &norms, by.activation},
+            shift,
+            scale,
+            through.data == nullptr ? nullptr : line_start(through, run, n, row, col));
       });
     };
     const Range whole = gradient.whole_windows(row, region.cols);
@@ -268,6 +292,20 @@ void normalize_backward(View<T> in,
   if (region.empty()) {
     return;  // its channels need not be those of the statistics
   }
+  Region owned = statistics.owned;
+  if (statistics.count == 0 || (owned.rows == region.rows && owned.cols == region.cols)) {
+    if (const Index at_once = gradient.rows_at_once(region, in); at_once > 1) {
+      const Region whole = joined(region, at_once);
+      owned.rows = whole.rows;
+      owned.cols = whole.cols;
+      normalize_backward(joined(in, at_once),
+                         whole,
+                         by,
+                         {statistics.totals, statistics.count, owned},
+                         gradient.joined(at_once));
+      return;
+    }
+  }
   const NormalizedGradient<T> gradients(in, region, by, statistics, gradient);
   for_each_line(region, gradients.runs(), [&](const Range& run, Index n, Index row) {
     gradients.make(run, n, row, region.cols, line_start(in, run, n, row, region.cols.begin));
@@ -283,8 +321,11 @@ template void normalize_forward<float>(View<const float>,
                                        const Region&,
                                        const Normalization<float>&,
                                        View<float>);
-template std::vector<NormGradient> normalize_backward_statistics<float>(
-    View<const float>, const Region&, const Normalization<float>&, const GradientLines<float>&);
+template std::vector<NormGradient> normalize_backward_statistics<float>(View<const float>,
+                                                                        const Region&,
+                                                                        const Normalization<float>&,
+                                                                        const GradientLines<float>&,
+                                                                        const View<float>&);
 template class NormalizedGradient<float>;
 template void normalize_backward<float>(View<float>,
                                         const Region&,
@@ -301,7 +342,11 @@ template void normalize_forward<double>(View<const double>,
                                         const Normalization<double>&,
                                         View<double>);
 template std::vector<NormGradient> normalize_backward_statistics<double>(
-    View<const double>, const Region&, const Normalization<double>&, const GradientLines<double>&);
+    View<const double>,
+    const Region&,
+    const Normalization<double>&,
+    const GradientLines<double>&,
+    const View<double>&);
 template class NormalizedGradient<double>;
 template void normalize_backward<double>(View<double>,
                                          const Region&,

@@ -34,8 +34,8 @@ class LineMoments {
  public:
   LineMoments(View<const T> in, const Region& region);
 
-  // Takes in a line of some channels, what lies in the region of it. Once for each line.
-  void add(const Range& channels, Index n, Index row);
+  // Takes in rows of some channels, what lies in the region of them. Once for each row.
+  void add(const Range& channels, Index n, const Range& rows);
 
   // The moments of each channel, when all lines are in.
   [[nodiscard]] std::vector<Moments> total() const;
@@ -113,13 +113,17 @@ struct NormGradient {
   }
 };
 
-// Sums for each channel of the region, from the gradients of the output.
+// Sums for each channel of the region, from the gradients of the output. Where there is a place
+// for it, `through` becomes the gradient of what the activation starts from, so that nobody takes
+// an exponential for it again; it may be the gradient's. Only of gradients that lie in memory, and
+// an activation that takes_exponential().
 template <class T>
 [[nodiscard]] std::vector<NormGradient> normalize_backward_statistics(
     View<const T> in,
     const Region& region,
     const Normalization<T>& by,
-    const GradientLines<T>& gradient);
+    const GradientLines<T>& gradient,
+    const View<T>& through = {});
 
 // What flows through mean and variance: gradients of shift and scale over all ranks, from channel
 // `first` on, and the cells of each channel that the statistics were taken over; 0 where they were

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/ops/loops/joined_rows.h"
 #include "engine/ops/loops/lines.h"
 #include "engine/ops/pool/pool.h"
 #include "engine/ops/pool/pool_windows.h"
@@ -37,6 +38,14 @@ class GradientLines {
   }
   [[nodiscard]] Index channels(const Range& run, const View<const T>& other) const {
     return channels_of_block(run, other, gradient_, argmax_);
+  }
+
+  // How many rows of both maps to take as one, and the gradients then.
+  [[nodiscard]] Index rows_at_once(const Region& region, const View<const T>& other) const {
+    return fused_ ? 1 : engine::rows_at_once(region, other, gradient_);
+  }
+  [[nodiscard]] GradientLines joined(Index rows) const {
+    return GradientLines(engine::joined(gradient_, rows));
   }
 
   // Calls visit(col, cells, gradients, step) for pieces of a line that together are `cols`.

@@ -189,8 +189,12 @@ struct RowKernels {
   // Assigns y = activation(normalised x).
   void (*normalize)(const NormalizeRow<T>& row);
   // With g the gradient times the activation's slope: adds g to shift[lane], g * (x - mean) *
-  // inverse to scale[lane].
-  void (*gradient_statistics)(const NormalizeGradientRow<T>& row, double* shift, double* scale);
+  // inverse to scale[lane]. Where the activation takes an exponential, also assigns `through` g,
+  // which may be the gradient and lies as that does; if it is not null.
+  void (*gradient_statistics)(const NormalizeGradientRow<T>& row,
+                              double* shift,
+                              double* scale,
+                              T* through);
   // The same bits as gradient_statistics of the cells' gradients.
   void (*pooled_gradient_statistics)(const PooledGradientRow<T>& row, double* shift, double* scale);
   // Assigns to[...] = by.scale * (g - by.shift - (x - by.mean) * by.inverse). `to` may be x.

@@ -60,6 +60,10 @@ enum class Kind {
   Other
 };
 
+template <Kind kKind>
+constexpr bool kTakesExponential =
+    kKind == Kind::Other || (kKind >= Kind::Logistic && kKind <= Kind::Gelu);
+
 // Whether there are vector functions for vectors of T.
 template <class T>
 constexpr bool kHasFunctions = sizeof(T) == 4;
@@ -466,7 +470,8 @@ struct GradientStatistics {
 template <class T, Kind kKind>
 void gradient_statistics_row(const NormalizeGradientRow<T>& row,
                              double* shift_sums,
-                             double* scale_sums) {
+                             double* scale_sums,
+                             T* through) {
   const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
   for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
@@ -477,9 +482,12 @@ void gradient_statistics_row(const NormalizeGradientRow<T>& row,
       prefetch_row(x);
       prefetch_row(gradient);
       const V normal = norms.normal(load_row<V>(x));
-      sums.add(through_activation<T, kKind>(
-                   row.activation, load_row<V>(gradient), norms.sum(normal)),
-               normal);
+      const V result = through_activation<T, kKind>(
+          row.activation, load_row<V>(gradient), norms.sum(normal));
+      sums.add(result, normal);
+      if (kTakesExponential<kKind> && through != nullptr) {
+        store_row(through + cell * row.gradient_step + lane, result);
+      }
     }
     sums.store(shift_sums + lane, scale_sums + lane);
   });
@@ -979,9 +987,12 @@ void normalize_any(const NormalizeRow<T>& row) {
 }
 
 template <class T>
-void gradient_statistics_any(const NormalizeGradientRow<T>& row, double* shift, double* scale) {
+void gradient_statistics_any(const NormalizeGradientRow<T>& row,
+                             double* shift,
+                             double* scale,
+                             T* through) {
   with_kind(row.activation,
-            [&]<Kind kKind>() { gradient_statistics_row<T, kKind>(row, shift, scale); });
+            [&]<Kind kKind>() { gradient_statistics_row<T, kKind>(row, shift, scale, through); });
 }
 
 template <class T>

@@ -85,7 +85,8 @@ void normalize_in_order(const NormalizeRow<float>& row) {
 template <Kind kKind>
 [[gnu::noinline]] Index gradient_statistics_at_once(const NormalizeGradientRow<float>& row,
                                   double* shift_sums,
-                                  double* scale_sums) {
+                                  double* scale_sums,
+                                  float* through) {
   // Beside the sums, the registers hold one cell of gelu's.
   constexpr Index kCount = kKind == Kind::Gelu ? 1 : kCellsAtOnce<kKind>;
   if constexpr (kCount == 0) {
@@ -113,6 +114,12 @@ template <Kind kKind>
             for (Index i = 0; i < kCount; ++i) {
               sums.add(gradients[i], normals[i]);
             }
+            if (kTakesExponential<kKind> && through != nullptr) {
+#pragma GCC unroll 4
+              for (Index i = 0; i < kCount; ++i) {
+                store_row(through + (first + i) * row.gradient_step + lane, gradients[i]);
+              }
+            }
           });
       sums.store(shift_sums + lane, scale_sums + lane);
       return done;
@@ -122,14 +129,16 @@ template <Kind kKind>
 
 void gradient_statistics_in_order(const NormalizeGradientRow<float>& row,
                                   double* shift,
-                                  double* scale) {
+                                  double* scale,
+                                  float* through) {
   NormalizeGradientRow<float> rest = row;
   with_kind(row.activation, [&]<Kind kKind>() {
-    const Index done = gradient_statistics_at_once<kKind>(row, shift, scale);
+    const Index done = gradient_statistics_at_once<kKind>(row, shift, scale, through);
     rest.x += done * row.x_step;
     rest.gradient += done * row.gradient_step;
     rest.cells -= done;
-    gradient_statistics_row<float, kKind>(rest, shift, scale);
+    float* const left = through == nullptr ? nullptr : through + done * row.gradient_step;
+    gradient_statistics_row<float, kKind>(rest, shift, scale, left);
   });
 }
 

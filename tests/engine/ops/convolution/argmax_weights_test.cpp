@@ -98,10 +98,9 @@ void check_weights(const Network& network, std::uint64_t seed, double precision)
   const auto weights = static_cast<std::size_t>(convolution.filters * method.shape.row());
   std::vector<T> expected(weights, T(0.5));
   convolution_backward_weights<T>(
-      method, in.view(), std::as_const(dense).view(), cells, 0, expected.data(), nullptr);
+      method, in.view(), std::as_const(dense).view(), cells, {expected.data()}, nullptr);
   std::vector<T> found(weights, T(0.5));
-  convolution_backward_weights<T>(
-      method, in.view(), pool.argmax_gradient(), cells, 0, found.data());
+  convolution_backward_weights<T>(method, in.view(), pool.argmax_gradient(), cells, {found.data()});
   for (std::size_t i = 0; i < weights; ++i) {
     CHECK(found[i] == doctest::Approx(expected[i]).epsilon(precision).scale(100));
   }
@@ -110,14 +109,14 @@ void check_weights(const Network& network, std::uint64_t seed, double precision)
                                           std::as_const(dense).view(),
                                           pool.argmax_gradient().argmax,
                                           engine::GradientOf::Cells};
-  convolution_backward_weights<T>(method, in.view(), by_cell, cells, 0, of_cells.data());
+  convolution_backward_weights<T>(method, in.view(), by_cell, cells, {of_cells.data()});
   CHECK(of_cells == found);
   const int before = omp_get_max_threads();
   for (const int threads : {1, 2, 3}) {
     omp_set_num_threads(threads);
     std::vector<T> again(weights, T(0.5));
     convolution_backward_weights<T>(
-        method, in.view(), pool.argmax_gradient(), cells, 0, again.data());
+        method, in.view(), pool.argmax_gradient(), cells, {again.data()});
     CHECK(again == found);
   }
   omp_set_num_threads(before);

@@ -282,9 +282,10 @@ struct Gradients {
   Tensor<T> in;
   std::vector<T> weight;  // of the filters from `first` on
   Index first = 0;
+  bool assigned = false;  // the weights', of the region's channels
 };
 
-// Gradients are added to what is there, `before` everywhere, or the input's is assigned.
+// Gradients are added to what is there, `before` everywhere, or assigned where kernels can.
 template <class T>
 Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw, bool assign = false) {
   Gradients<T> result;
@@ -298,12 +299,13 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw, bool
   const Tensor<T> gradient =
       tests::tensor_of<T>(of.out_gradient, draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, region);
+  result.assigned =
+      assign && engine::assigns_all_weights<T>(of.method(), in.view(), gradient.view(), region);
   convolution_backward_weights(of.method(),
                                in.view(),
                                gradient.view(),
                                region,
-                               result.first,
-                               result.weight.data(),
+                               {result.weight.data(), result.first, result.assigned},
                                workspace.data());
   convolution_backward_data<T>(of.method(),
                                gradient.view(),
@@ -335,8 +337,11 @@ void check_backward(Case of, std::uint64_t seed) {
   double difference = 0;
   double magnitude = 1;
   for (std::size_t i = 0; i < found.weight.size(); ++i) {
+    const Index filter = found.first + static_cast<Index>(i) / of.shape.row();
+    const bool assigned = found.assigned && contains(region.channels, {filter, filter + 1});
     const double expected =
-        kBefore + weight_gradient[static_cast<std::size_t>(found.first * of.shape.row()) + i];
+        (assigned ? 0 : kBefore) +
+        weight_gradient[static_cast<std::size_t>(found.first * of.shape.row()) + i];
     difference = std::max(difference, std::abs(static_cast<double>(found.weight[i]) - expected));
     magnitude = std::max(magnitude, std::abs(expected));
   }
@@ -374,7 +379,7 @@ std::vector<T> weight_gradient(Case& of, const Region& region, bool made, const 
   if (!made) {
     auto workspace = workspace_for<T>(of, region);
     convolution_backward_weights<T>(
-        of.method(), in.view(), gradient.view(), region, 0, weights.data(), workspace.data());
+        of.method(), in.view(), gradient.view(), region, {weights.data()}, workspace.data());
     return weights;
   }
   for (T& value : gradient.values().span()) {
@@ -387,7 +392,7 @@ std::vector<T> weight_gradient(Case& of, const Region& region, bool made, const 
     std::transform(from, from + cols.size() * doubled.block, to, [](T value) { return value / 2; });
   };
   convolution_backward_weights<T>(
-      of.method(), in.view(), engine::MadeGradient<T>{doubled, halve}, region, 0, weights.data());
+      of.method(), in.view(), engine::MadeGradient<T>{doubled, halve}, region, {weights.data()});
   return weights;
 }
 
@@ -567,15 +572,17 @@ std::vector<DoneLine> done_lines(Case& of, Tensor<float>& out) {
   const auto weight = rows_of<float>(of.weight, region.channels, of.shape.row());
   auto workspace = workspace_for<float>(of, region);
   std::vector<DoneLine> lines;
-  const engine::LineDone done = [&](const Range& channels, Index image, Index row) {
-    DoneLine line{channels, image, row, {}};
-    for (Index c = channels.begin; c < channels.end; ++c) {
-      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-        line.cells.push_back(out.view().at(image, c, row, col));
+  const engine::LineDone done = [&](const Range& channels, Index image, const Range& rows) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      DoneLine line{channels, image, row, {}};
+      for (Index c = channels.begin; c < channels.end; ++c) {
+        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+          line.cells.push_back(out.view().at(image, c, row, col));
+        }
       }
-    }
 #pragma omp critical(done_lines)
-    lines.push_back(line);
+      lines.push_back(line);
+    }
   };
   convolution_forward<float>(
       of.method(), in.view(), {weight.data()}, {out.view(), region, done}, workspace.data());

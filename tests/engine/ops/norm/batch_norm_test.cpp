@@ -1,6 +1,7 @@
 #include "engine/ops/norm/batch_norm.h"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/support/naive_norm.h"
@@ -154,6 +155,48 @@ TEST_CASE("each rule computes what its own program does, forward and back") {
             doctest::Approx(expected.running_variance[c]).epsilon(kBound));
       CHECK(totals[c].shift == doctest::Approx(expected.shift_gradient[c]).epsilon(1e-10));
       CHECK(totals[c].scale == doctest::Approx(expected.scale_gradient[c]).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("gradients brought through an activation are those that go through it on the way") {
+  // Rows of whole maps are joined; those of parts of them are not.
+  for (const Range rows : {Range{0, 6}, Range{1, 4}}) {
+    for (const auto activation : {partitioner::Activation::Swish,
+                                  partitioner::Activation::Mish,
+                                  partitioner::Activation::Gelu,
+                                  partitioner::Activation::Elu}) {
+      CAPTURE(static_cast<int>(activation));
+      const Region map{{0, 2}, {0, 19}, {0, 6}, {0, 5}};
+      Region region = map;
+      region.rows = rows;
+      const auto count = static_cast<double>(2 * rows.size() * 5);
+      PlainMap plain = tests::random_map(map, 5);
+      PlainMap above = tests::random_map(map, 6);
+      Tensor<float> in = tests::tensor_of<float>(plain, map);
+      Tensor<float> expected = tests::tensor_of<float>(plain, map);
+      Tensor<float> gradient = tests::tensor_of<float>(above, map);
+      const std::vector<engine::ChannelNorm<float>> norms(19, {0.1F, 2, 2, 2});
+      const std::vector<float> scale(19, 1.5F);
+      const std::vector<float> shift(19, 0.25F);
+      engine::Normalization<float> by{0, norms, scale.data(), shift.data(), activation};
+      const engine::GradientLines<float> lines(std::as_const(gradient).view());
+      const auto totals =
+          normalize_backward_statistics<float>(std::as_const(in).view(), region, by, lines);
+      normalize_backward<float>(expected.view(), region, by, {totals, count, region}, lines);
+
+      const auto same = normalize_backward_statistics<float>(
+          std::as_const(in).view(), region, by, lines, gradient.view());
+      by.activation = partitioner::Activation::Linear;
+      normalize_backward<float>(in.view(), region, by, {same, count, region}, lines);
+      for (std::size_t c = 0; c < totals.size(); ++c) {
+        CHECK(same[c].shift == totals[c].shift);
+        CHECK(same[c].scale == totals[c].scale);
+      }
+      tests::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
+        CHECK(in.view().at(n, c, row, col) ==
+              doctest::Approx(expected.view().at(n, c, row, col)).epsilon(1e-5));
+      });
     }
   }
 }

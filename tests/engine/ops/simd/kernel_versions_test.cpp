@@ -385,16 +385,21 @@ TEST_CASE("rows have the same bits in order on the way back through norm and act
       const Index size = row_size(channels, step, cells);
       Numbers gradient(size, 2);
       Results x(size);
+      Results through(size);
       Sums tested;
       Sums expected;
       const auto row_of = [&](Numbers& from) {
         return engine::NormalizeGradientRow<float>{
             from.data(), step, gradient.data(), step, cells, channels, &norms, activation};
       };
-      kTestedRows.gradient_statistics(row_of(x.tested), tested.first.data(), tested.second.data());
-      kExpectedRows.gradient_statistics(
-          row_of(x.expected), expected.first.data(), expected.second.data());
+      kTestedRows.gradient_statistics(
+          row_of(x.tested), tested.first.data(), tested.second.data(), through.tested.data());
+      kExpectedRows.gradient_statistics(row_of(x.expected),
+                                        expected.first.data(),
+                                        expected.second.data(),
+                                        through.expected.data());
       CHECK(tested.same_bits(expected));
+      CHECK(through.tested.same_bits(through.expected));
       kTestedRows.normalize_gradient(row_of(x.tested), by, x.tested.data());
       kExpectedRows.normalize_gradient(row_of(x.expected), by, x.expected.data());
       CHECK(x.tested.same_bits(x.expected));
