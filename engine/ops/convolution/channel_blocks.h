@@ -268,18 +268,4 @@ class RunPixels {
   std::array<Offsets, static_cast<std::size_t>(kMostBlocks* kBlockChannels)> offsets_{};
 };
 
-// Calls visit(begin, count) over `count` things in runs as equal as can be of at most `most`.
-template <class Visit>
-void for_each_run(Index count, Index most, Visit visit) {
-  const Index runs = (count + most - 1) / most;
-  const Index longer = runs == 0 ? 0 : count % runs;  // so many have one more
-  const Index least = runs == 0 ? 0 : count / runs;
-  Index begin = 0;
-  for (Index run = 0; run < runs; ++run) {
-    const Index size = run < longer ? least + 1 : least;
-    visit(begin, size);
-    begin += size;
-  }
-}
-
 }  // namespace tessera::engine

@@ -96,6 +96,20 @@ inline void for_each_channel(Index channels, Visit visit) {
   }
 }
 
+// Calls visit(begin, count) over `count` things in runs as equal as can be of at most `most`.
+template <class Visit>
+void for_each_run(Index count, Index most, Visit visit) {
+  const Index runs = (count + most - 1) / most;
+  const Index longer = runs == 0 ? 0 : count % runs;  // so many have one more
+  const Index least = runs == 0 ? 0 : count / runs;
+  Index begin = 0;
+  for (Index run = 0; run < runs; ++run) {
+    const Index size = run < longer ? least + 1 : least;
+    visit(begin, size);
+    begin += size;
+  }
+}
+
 // Calls visit(run, n, row) for each image, run and row of the region, in parallel, in no particular
 // order.
 template <class Visit>

@@ -14,6 +14,30 @@ namespace {
 // What Darknet adds to a variance on the way back, in single precision.
 constexpr double kDarknetVariance = double{.00001F};
 
+constexpr Index kBroughtCells = 128;  // that are brought through an activation at once
+
+// Assigns `to` the gradients of cells, which lie as these do. Where the activation takes an
+// exponential, brings them through it first: the same bits as where that has been done before.
+template <class T>
+void normalize_cells(const NormalizeGradientRow<T>& row, const BlockNorms<T>& how, T* to) {
+  if (!takes_exponential(row.activation)) {
+    row_kernels<T>().normalize_gradient(row, how, to);
+    return;
+  }
+  for_each_run(row.cells, kBroughtCells, [&](Index first, Index cells) {
+    alignas(kAlignment) T through[kBroughtCells * kMostChannels];
+    alignas(kAlignment) double unused[2 * kMostChannels] = {};
+    NormalizeGradientRow<T> piece = row;
+    piece.x += first * row.x_step;
+    piece.gradient += first * row.gradient_step;
+    piece.cells = cells;
+    row_kernels<T>().gradient_statistics(piece, unused, unused + kMostChannels, through);
+    piece.gradient = through;
+    piece.activation = partitioner::Activation::Linear;
+    row_kernels<T>().normalize_gradient(piece, how, to + first * row.x_step);
+  });
+}
+
 template <class T>
 auto block_norms_by(const Normalization<T>& by) {
   return [&by](const Range& run) { return block_norms(by, run); };
@@ -161,7 +185,9 @@ std::vector<NormGradient> normalize_backward_statistics(View<const T> in,
   if (region.empty()) {
     return {};
   }
-  if (const Index at_once = gradient.rows_at_once(region, in); at_once > 1) {
+  // As many rows are summed up together whether the gradients lie in memory or come from a pool.
+  const Index at_once = rows_at_once(region, in);
+  if (at_once > 1 && gradient.rows_at_once(region, in) == at_once) {
     return normalize_backward_statistics(
         joined(in, at_once),
         joined(region, at_once),
@@ -171,33 +197,39 @@ std::vector<NormGradient> normalize_backward_statistics(View<const T> in,
   }
   const auto runs = gradient.runs(region.channels, in);
   const RunValues<BlockNorms<T>> norms_of_runs(runs, block_norms_by(by));
-  LineValues<NormGradient> lines(region);
-  lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
+  LineValues<NormGradient> lines(joined(region, at_once));
+  lines.compute(runs, [&](const Range& run, Index n, Index joined_row, auto& sums) {
     const BlockNorms<T>& norms = norms_of_runs[run];
-    const ChannelsAt at{run, n, row, gradient.channels(run, in)};
     alignas(kAlignment) double shift[kMostChannels] = {};
     alignas(kAlignment) double scale[kMostChannels] = {};
-    const auto add_cells = [&](const Range& cols) {
-      if (cols.empty()) {
-        return;
+    const auto add_row = [&](Index row) {
+      const ChannelsAt at{run, n, row, gradient.channels(run, in)};
+      const auto add_cells = [&](const Range& cols) {
+        if (cols.empty()) {
+          return;
+        }
+        gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
+          const T* x = line_start(in, run, n, row, col);
+          row_kernels<T>().gradient_statistics(
+              {x, in.block, g, step, cells, at.channels, &norms, by.activation},
+              shift,
+              scale,
+              through.data == nullptr ? nullptr : line_start(through, run, n, row, col));
+        });
+      };
+      const Range whole = gradient.whole_windows(row, region.cols);
+      add_cells({region.cols.begin, whole.begin});
+      if (!whole.empty()) {
+        const T* x = line_start(in, run, n, row, whole.begin);
+        row_kernels<T>().pooled_gradient_statistics(
+            {gradient.windows(at, whole), x, in.block, &norms, by.activation}, shift, scale);
       }
-      gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
-        const T* x = line_start(in, run, n, row, col);
-        row_kernels<T>().gradient_statistics(
-            {x, in.block, g, step, cells, at.channels, &norms, by.activation},
-            shift,
-            scale,
-            through.data == nullptr ? nullptr : line_start(through, run, n, row, col));
-      });
+      add_cells({whole.end, region.cols.end});
     };
-    const Range whole = gradient.whole_windows(row, region.cols);
-    add_cells({region.cols.begin, whole.begin});
-    if (!whole.empty()) {
-      const T* x = line_start(in, run, n, row, whole.begin);
-      row_kernels<T>().pooled_gradient_statistics(
-          {gradient.windows(at, whole), x, in.block, &norms, by.activation}, shift, scale);
+    const Index first = at_once > 1 ? region.rows.begin + joined_row * at_once : joined_row;
+    for (Index row = first; row < first + at_once; ++row) {
+      add_row(row);
     }
-    add_cells({whole.end, region.cols.end});
     for (Index l = 0; l < run.size(); ++l) {
       sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
     }
@@ -258,16 +290,10 @@ void NormalizedGradient<T>::make(
     }
     gradient_.for_each_piece(
         {run, n, row, channels}, part, [&](Index col, Index cells, const T* g, Index step) {
-          row_kernels<T>().normalize_gradient({line_start(in_, run, n, row, col),
-                                               in_.block,
-                                               g,
-                                               step,
-                                               cells,
-                                               channels,
-                                               &through.norms,
-                                               by_.activation},
-                                              how,
-                                              to + (col - cols.begin) * in_.block);
+          const T* x = line_start(in_, run, n, row, col);
+          normalize_cells({x, in_.block, g, step, cells, channels, &through.norms, by_.activation},
+                          how,
+                          to + (col - cols.begin) * in_.block);
         });
   };
   const Region& owned = statistics_.owned;

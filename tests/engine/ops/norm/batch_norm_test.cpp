@@ -1,5 +1,6 @@
 #include "engine/ops/norm/batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -159,7 +160,7 @@ TEST_CASE("each rule computes what its own program does, forward and back") {
   }
 }
 
-TEST_CASE("gradients brought through an activation are those that go through it on the way") {
+TEST_CASE("gradients brought through an activation have the same bits as those on the way") {
   // Rows of whole maps are joined; those of parts of them are not.
   for (const Range rows : {Range{0, 6}, Range{1, 4}}) {
     for (const auto activation : {partitioner::Activation::Swish,
@@ -193,10 +194,7 @@ TEST_CASE("gradients brought through an activation are those that go through it 
         CHECK(same[c].shift == totals[c].shift);
         CHECK(same[c].scale == totals[c].scale);
       }
-      tests::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
-        CHECK(in.view().at(n, c, row, col) ==
-              doctest::Approx(expected.view().at(n, c, row, col)).epsilon(1e-5));
-      });
+      CHECK(std::ranges::equal(in.values().span(), expected.values().span()));
     }
   }
 }
