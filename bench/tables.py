@@ -151,6 +151,19 @@ def layers():
                   "roofline, ms", "part of it reached"], rows) + origin_words(BENCH / "layers/times.csv")
 
 
+def layer_networks():
+    """Sums over each network's layers."""
+    rows = []
+    for (network, batch), of in by(layers_of(), lambda row: (row["network"], row["batch"])).items():
+        seconds = lambda row, prefix: int(row["count"]) * (float(row[prefix + "forward_s"]) + float(row[prefix + "backward_s"]))
+        own, roof, torch = (sum(seconds(row, prefix) for row in of) for prefix in ("", "roof_", "torch_"))
+        near = sum(seconds(row, "") for row in of if seconds(row, "roof_") >= 0.9 * seconds(row, ""))
+        rows.append([network, batch, figures(1e3 * own), figures(1e3 * torch), fixed(torch / own), figures(1e3 * roof), percent(roof / own), percent(near / own),
+                     fixed(torch / roof)])
+    return table(["<network", "batch", "all layers, ms", "PyTorch's, ms", "times as fast", "roofline, ms", "part of it reached",
+                  "of the time, in layers that reach 90 % of it", "PyTorch's by the roofline"], rows)
+
+
 def slow_layers():
     rows = [[row["network"], row["batch"], row["maps"].replace("+", " + "), f"`{row['section']}`", figures(1e3 * float(row["forward_s"])),
              figures(1e3 * float(row["torch_forward_s"])), figures(1e3 * float(row["backward_s"])), figures(1e3 * float(row["torch_backward_s"])),
@@ -1041,10 +1054,12 @@ TABLES = {
     "peers-models": lambda: peers("models.csv", True),
     "peers-yolox": lambda: peers("yolox.csv", True),
     "peers-sid": lambda: peers("sid.csv", True),
+    "peers-sid-early": lambda: peers("sid-early.csv", False),
     "peers-detectors": peers_detectors,
     "kernels": kernels,
     "kernel-errors": kernel_errors,
     "layers": layers,
+    "layers-networks": layer_networks,
     "layers-slower": slow_layers,
     "speed": lambda: speed("speed.csv"),
     "speed-losses": lambda: losses("speed.csv"),
