@@ -166,7 +166,8 @@ class Layer {
   virtual void restore(const LayerViews<T>& /*views*/) {}
 
   // The gradient of the output becomes that of the pre-activations, and adds to that of the bias;
-  // where the layer normalises, assigns norm->gradients only. Overwrites either gradient.
+  // where the layer normalises, assigns norm->gradients, and brings the gradient of the output
+  // through an activation that takes an exponential. Overwrites either gradient.
   virtual void backward_activation(const LayerViews<T>& /*views*/) {}
 
   // The rest of it where the layer normalises: adds the gradients of shift and scale, put together

@@ -10,8 +10,8 @@ namespace tessera::partitioner {
 namespace {
 
 // Below these a tile's transforms take longer than the multiplications that they save.
-constexpr Index kFewestChannels = 32;
-constexpr Index kFewestProducts = Index{32} * 64;  // input channels times filters
+constexpr Index kFewestChannels = 16;
+constexpr Index kFewestProducts = Index{16} * 32;  // input channels times filters
 // Along a side of the map. On maps of few tiles the filters' transforms count, which are larger for
 // larger tiles.
 constexpr Index kFewestCells4 = 12;

@@ -79,7 +79,7 @@ TEST_CASE("Winograd's kernels are for 3x3 convolutions of stride 1 without group
 
 TEST_CASE("the usual rule takes Winograd's kernels where there are channels enough") {
   const Network network = convolutions({{.filters = 64, .size = 3, .padding = 1},
-                                        {.filters = 16, .size = 3, .padding = 1},
+                                        {.filters = 8, .size = 3, .padding = 1},
                                         {.filters = 64, .size = 3, .padding = 1},
                                         {.filters = 64, .size = 1}});
   const auto winograd = all_passes(ConvolutionKernel::Winograd4);

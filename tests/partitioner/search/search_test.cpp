@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tests/support/memory_use.h"
@@ -183,6 +185,25 @@ double modelled(const SearchResult& result) {
   return least;
 }
 
+// Of problems under a limit of memory: those that the environment asks for, from TESSERA_FIRST_SEED
+// on as many as TESSERA_SEEDS, or a few that run in seconds.
+std::vector<std::uint64_t> limited_seeds() {
+  if (const char* asked = std::getenv("TESSERA_SEEDS"); asked != nullptr) {
+    const char* first = std::getenv("TESSERA_FIRST_SEED");
+    std::vector<std::uint64_t> seeds(std::stoul(asked));
+    std::iota(seeds.begin(), seeds.end(), first == nullptr ? 0 : std::stoul(first));
+    return seeds;
+  }
+  if (tests::kSanitized) {  // some of those with at most 4,000 partitions
+    return {0, 3, 6, 9, 13, 16, 18, 104};
+  }
+  std::vector<std::uint64_t> seeds(20);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  // Groups that take no time to recompute, and some of which nothing runs again.
+  seeds.insert(seeds.end(), {22, 23, 33, 78, 79, 104, 111});
+  return seeds;
+}
+
 }  // namespace
 
 TEST_CASE("the search finds the fastest of all partitions") {
@@ -202,14 +223,7 @@ TEST_CASE("the search finds the fastest of all partitions") {
 
 TEST_CASE("under a limit of memory the search finds the fastest of all partitions that fit") {
   int recomputed = 0;
-  std::vector<std::uint64_t> seeds(20);
-  std::iota(seeds.begin(), seeds.end(), 0);
-  // Groups that take no time to recompute, and some of which nothing runs again.
-  seeds.insert(seeds.end(), {22, 23, 33, 78, 79, 104, 111});
-  if (tests::kSanitized) {  // some of those with at most 4,000 partitions
-    seeds = {0, 3, 6, 9, 13, 16, 18, 104};
-  }
-  for (const std::uint64_t seed : seeds) {
+  for (const std::uint64_t seed : limited_seeds()) {
     CAPTURE(seed);
     Problem problem = random_problem(seed, seed % 4 == 0 && !tests::kSanitized ? 4 : 3);
     const std::vector<Outcome> all = outcomes(problem, true);
