@@ -777,22 +777,23 @@ def between(values, text):
 
 
 def results():
-    early = [found for _, found in peers_of(BENCH / "peers/peers.csv")]
+    early = [found for _, found in peers_of(BENCH / "peers/sid-early.csv")]
     others = {}
-    for (model, *_), found in peers_of(BENCH / "peers/models.csv"):
+    for (model, *_), found in peers_of(BENCH / "peers/sid.csv"):
         others.setdefault(model, []).append(found["times"])
     six = several_of(BENCH / "speed/speed.csv", "auto")
     memories = memory_of()
     most_batch = max(memories["tessera", 1])
     small, least = (memories[name, 6][most_batch].peak_bytes for name in ("tessera", "tessera-least"))
     everything = next(row for row in prediction_rows() if row["setting"] == "all")
+    apart = errors_of(steps_of(BENCH / "prediction/pairs.csv"))
     ratios = [float(row["ratio"]) for row in choice_rows()]
     rows = [
         ["A training step on one device, the early layers of YOLOv2, 416x416 and 608x608, batch 1 and 4",
-         f"{between([found['times'] for found in early], fixed)} times as fast as PyTorch 1.13, in "
-         f"{between([found['peak'] / found['torch_peak'] for found in early], percent)} of its memory", "[steps](bench/README.md#a-training-step-beside-pytorch)"],
-        ["The same of " + ", ".join(sorted(others)), f"{between([times for of in others.values() for times in of], fixed)} times as fast as PyTorch",
-         "[steps](bench/README.md#a-training-step-beside-pytorch)"],
+         f"{between([found['times'] for found in early], fixed)} times as fast as PyTorch 2.14 or 1.13, whichever is faster, in "
+         f"{between([found['peak'] / found['torch_peak'] for found in early], percent)} of its memory", "[steps](bench/peers/README.md#beside-todays-pytorch)"],
+        ["The same of " + ", ".join(sorted(others)), f"{between([times for of in others.values() for times in of], fixed)} times as fast",
+         "[steps](bench/peers/README.md#beside-todays-pytorch)"],
         ["Those layers at 608x608 on six emulated Raspberry Pi 3 with links of 100 Mbit/s",
          ", ".join(f"{speed_up(step, baseline):.1f}" for step, baseline, _ in six) + " times as fast as on one, for batches of " + ", ".join(
              str(step.batch) for step, _, _ in six), "[speed](bench/README.md#how-much-faster-several-devices-train)"],
@@ -803,6 +804,9 @@ def results():
         [f"Predicted against measured step times, {everything['partitions']} partitions",
          f"{percent(float(everything['median_error']), 1)} apart in the median, {percent(float(everything['largest_error']))} at most; planned memory within "
          f"{percent(float(everything['memory_largest_error']), 1)}", "[prediction](bench/README.md#how-right-predictions-are)"],
+        [f"The same of {len(apart)} pairs of small networks, most of them random, and partitions that the model was not tuned on, on one to six emulated devices",
+         f"{percent(statistics.median(map(abs, apart)), 1)} apart in the median, {percent(sum(abs(error) <= 0.1 for error in apart) / len(apart))} within 10 %",
+         "[pairs](bench/prediction/README.md#pairs-kept-apart)"],
     ]
     return table(["<what", "<result", "<details"], rows)
 
