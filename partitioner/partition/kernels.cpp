@@ -9,9 +9,15 @@ namespace tessera::partitioner {
 
 namespace {
 
-// Below these a tile's transforms take longer than the multiplications that they save.
-constexpr Index kFewestChannels = 16;
-constexpr Index kFewestProducts = Index{16} * 32;  // input channels times filters
+// Below these a tile's transforms take longer than the multiplications that they save; on large
+// maps, where filters are transformed for many tiles, fewer are enough.
+struct FewestChannels {
+  Index channels = 0;
+  Index products = 0;  // input channels times filters
+};
+constexpr FewestChannels kFewest{32, Index{32} * 64};
+constexpr FewestChannels kFewestOnLargeMaps{16, Index{16} * 32};
+constexpr Index kLargeMap = 32;  // cells along a side
 // Along a side of the map. On maps of few tiles the filters' transforms count, which are larger for
 // larger tiles.
 constexpr Index kFewestCells4 = 12;
@@ -22,7 +28,8 @@ ConvolutionKernel usual_winograd(const Network& network, int layer) {
   const Index channels = network.shape(spec.inputs[0]).channels;
   const Index filters = spec.output.channels;
   const Index cells = std::min(spec.output.rows, spec.output.cols);
-  if (std::min(channels, filters) < kFewestChannels || channels * filters < kFewestProducts ||
+  const FewestChannels& fewest = cells < kLargeMap ? kFewest : kFewestOnLargeMaps;
+  if (std::min(channels, filters) < fewest.channels || channels * filters < fewest.products ||
       cells < kFewestCells2) {
     return ConvolutionKernel::Direct;
   }

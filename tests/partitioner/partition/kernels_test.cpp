@@ -104,3 +104,14 @@ TEST_CASE("the usual rule takes smaller tiles on small maps and none on the smal
   CHECK(usual_at(11) == small);
   CHECK(usual_at(12) == large);
 }
+
+TEST_CASE("the usual rule takes Winograd's kernels of fewer channels on large maps") {
+  const auto usual_at = [](Index filters, Index side) {
+    const Network network = convolutions({{.filters = filters, .size = 3, .padding = 1}}, side);
+    return choose_kernels(network, KernelRule::Usual);
+  };
+  const std::vector<ConvolutionKernels> winograd{all_passes(ConvolutionKernel::Winograd4)};
+  CHECK(usual_at(16, 31).empty());
+  CHECK(usual_at(16, 32) == winograd);
+  CHECK(usual_at(15, 32).empty());
+}
