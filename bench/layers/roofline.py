@@ -29,10 +29,6 @@ def fastest(run, tries=7):
     return min(seconds)
 
 
-def volume(shape):
-    return math.prod(shape)
-
-
 class Roofline:
     """That of the machine, one thread."""
 
@@ -55,9 +51,9 @@ class Roofline:
 
     def of_layer(self, layer, batch):
         """Seconds forward and back."""
-        inputs = batch * sum(map(volume, layer.inputs))
-        output = batch * volume(layer.output)
-        weights = volume(layer.parameters()["weight"]) if "weight" in layer.parameters() else 0
+        inputs = batch * sum(map(math.prod, layer.inputs))
+        output = batch * math.prod(layer.output)
+        weights = math.prod(layer.parameters()["weight"]) if "weight" in layer.parameters() else 0
         # Each cell of a convolution's output, or a transposed one's input, meets the weights of its channel.
         cells, channels = (output, layer.output[0]) if layer.kind == "convolutional" else (inputs, layer.inputs[0][0])
         flops = 2 * cells * weights / channels

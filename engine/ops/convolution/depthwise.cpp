@@ -237,9 +237,8 @@ void DepthwiseKernel::backward_weights(const BackwardWeightsArguments<T>& given)
           taps);
     }
     T* to = given.weights(shape.taps()) + (run.begin - region.channels.begin) * shape.taps();
-    const auto transpose =
-        given.gradient.assign ? block_kernels<T>().transpose : block_kernels<T>().add_transposed;
-    transpose({sums.data(), kMostChannels, to + first_tap, shape.taps()}, taps, run.size());
+    given.put_transposed()(
+        {sums.data(), kMostChannels, to + first_tap, shape.taps()}, taps, run.size());
   });
 }
 

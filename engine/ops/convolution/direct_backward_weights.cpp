@@ -80,7 +80,7 @@ class BackwardWeights {
         out_gradient_(given.out_gradient),
         make_(make),
         weight_gradient_(given.weights(shape.row())),
-        assign_(given.gradient.assign),
+        put_(given.put_transposed()),
         channel_blocks_(channel_blocks_of(given.region.channels, shape.group_filters())),
         runs_(whole_runs(channel_blocks_, out_gradient_)),
         offsets_(offsets_by_group(shape, in_, channel_blocks_)),
@@ -111,7 +111,7 @@ class BackwardWeights {
       const Range of_chunk{end_of(chunk), end_of(chunk + 1)};
       alignas(kAlignment) PackedWeights<T> sums;
       add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums.data());
-      add_to_weights(run, of_chunk, sums.data(), assign_);
+      add_to_weights(run, of_chunk, sums.data());
     });
   }
 
@@ -132,10 +132,8 @@ class BackwardWeights {
                    sums.data() + (i * parts + part) * of_part);
       });
       for (Index i = 0; i < run_count * parts; ++i) {
-        add_to_weights(runs_[static_cast<std::size_t>(i / parts)],
-                       terms,
-                       sums.data() + i * of_part,
-                       assign_ && i % parts == 0);
+        add_to_weights(
+            runs_[static_cast<std::size_t>(i / parts)], terms, sums.data() + i * of_part);
       }
     });
   }
@@ -155,18 +153,17 @@ class BackwardWeights {
     }
   }
 
-  void add_to_weights(const BlockRun& run, const Range& terms, const T* sums, bool assign) const {
-    const auto transpose =
-        assign ? block_kernels<T>().transpose : block_kernels<T>().add_transposed;
+  // Or assigns them.
+  void add_to_weights(const BlockRun& run, const Range& terms, const T* sums) const {
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = channel_block_of(run, block).channels;
       T* to = weight_gradient_ + (ks.begin - channel_blocks_.front().channels.begin) * shape_.row();
-      transpose({sums + block * terms.size() * kBlockChannels,
-                 kBlockChannels,
-                 to + terms.begin,
-                 shape_.row()},
-                terms.size(),
-                ks.size());
+      put_({sums + block * terms.size() * kBlockChannels,
+            kBlockChannels,
+            to + terms.begin,
+            shape_.row()},
+           terms.size(),
+           ks.size());
     }
   }
 
@@ -231,7 +228,7 @@ class BackwardWeights {
   View<const T> out_gradient_;
   const typename MadeGradient<T>::Make& make_;
   T* weight_gradient_;  // of the first channel block's first channel
-  bool assign_;
+  decltype(BlockKernels<T>::transpose) put_;
   std::vector<ChannelBlock> channel_blocks_;
   std::vector<BlockRun> runs_;
   std::vector<std::vector<Index>> offsets_;

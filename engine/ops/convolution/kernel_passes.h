@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/ops/convolution/convolution.h"
+#include "engine/ops/simd/block_kernels.h"
 
 namespace tessera::engine {
 
@@ -38,6 +39,10 @@ struct BackwardWeightsArguments {
   // Of the region's first filter. `row`: weights of a filter.
   [[nodiscard]] T* weights(Index row) const {
     return gradient.weights + (region.channels.begin - gradient.first) * row;
+  }
+  // What brings sums (terms, filters) there: adds, or assigns.
+  [[nodiscard]] auto put_transposed() const {
+    return gradient.assign ? block_kernels<T>().transpose : block_kernels<T>().add_transposed;
   }
 };
 
